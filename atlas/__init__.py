@@ -1,0 +1,1 @@
+"""Atlas: an agent's memory as a Git repository of Markdown files."""

@@ -1,0 +1,189 @@
+"""The nouns: what travels between the modules. All frozen; none of them touches a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+#: The kinds a memory can have; any other word a person writes is kept as it is.
+KINDS = ("fact", "episode", "decision", "preference", "skill", "tool", "note")
+
+#: Tags under this prefix are cluster membership: `cluster/jwt`.
+CLUSTER_PREFIX = "cluster/"
+
+
+class Lod(StrEnum):
+    """Level of detail: label, summary, everything."""
+
+    L0 = "L0"
+    L1 = "L1"
+    L2 = "L2"
+
+
+class Trust(StrEnum):
+    """How far a memory may be relied on. Set by the channel it came through, never by its own text."""
+
+    CANDIDATE = "candidate"
+    VERIFIED = "verified"
+    CONTESTED = "contested"
+    REJECTED = "rejected"
+    STALE = "stale"
+    UNTRUSTED = "untrusted"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A part of the vault, named by a path prefix. A query cannot be built without one.
+
+    >>> Scope("team/").contains("team/a.md"), Scope("team").contains("teams/a.md")
+    (True, False)
+    """
+
+    prefix: str = ""
+
+    def __post_init__(self) -> None:
+        clean = self.prefix.replace("\\", "/").strip("/")
+        object.__setattr__(self, "prefix", clean + "/" if clean else "")
+
+    def contains(self, path: str) -> bool:
+        """Whether the vault-relative path lies in this scope."""
+        return path.startswith(self.prefix)
+
+    def within(self, other: Scope) -> bool:
+        """Whether every path of this scope is also one of the other's."""
+        return self.prefix.startswith(other.prefix)
+
+
+WHOLE_VAULT = Scope()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something to tell the person about one file. `line` counts from 1; 0 means the whole file."""
+
+    path: str
+    line: int
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One `[[target#heading|alias]]` outside code. `start`, `end` are offsets into the body."""
+
+    target: str
+    heading: str = ""
+    alias: str = ""
+    embed: bool = False
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One memory as read from a file.
+
+    `id` is the written ULID, or the derived identity of a note that has none. `detail` is the whole body.
+    `meta` is the frontmatter with every scalar as the text a person typed.
+    """
+
+    id: str
+    path: str
+    label: str
+    summary: str
+    detail: str
+    meta: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    tags: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The slugs of the clusters this memory belongs to."""
+        return tuple(t[len(CLUSTER_PREFIX) :] for t in self.tags if t.startswith(CLUSTER_PREFIX))
+
+    def at(self, lod: Lod) -> str:
+        """The text at one level of detail."""
+        return {Lod.L0: self.label, Lod.L1: self.summary, Lod.L2: self.detail}[lod]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file to be written, as a planner asks for it.
+
+    `before` is the Git blob id of the bytes that were read; None means the file must not exist yet.
+    `data` is the new content; None removes the file (the old bytes stay in Git history).
+    """
+
+    path: str
+    data: bytes | None
+    before: str | None = None
+    memory: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Why a set of changes is made: the trailers of its commit."""
+
+    op: str
+    subject: str
+    reason: str = ""
+    actor: str = ""
+    policy: str = ""
+    memories: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of a set of changes. `commit` is empty when nothing was committed, and `note` says why."""
+
+    paths: tuple[str, ...]
+    commit: str = ""
+    note: str = ""
+
+    @property
+    def committed(self) -> bool:
+        """Whether a commit holds the changes."""
+        return bool(self.commit)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One search result. `text` is the best passage; `why` maps each ranker to its rank (from 1) and score."""
+
+    id: str
+    path: str
+    label: str
+    score: float
+    text: str
+    lod: Lod = Lod.L2
+    trust: str = Trust.CANDIDATE
+    kind: str = "note"
+    summary: str = ""
+    created: str = ""
+    heading: str = ""
+    line: int = 1
+    why: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def display_text(self) -> str:
+        """What to show at this hit's level of detail."""
+        return {Lod.L0: self.label, Lod.L1: self.summary or self.label, Lod.L2: self.text}[self.lod]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One commit of Atlas's history, read back from its trailers. `time` is ISO 8601 with a zone."""
+
+    commit: str
+    time: str
+    op: str
+    subject: str
+    memories: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    reason: str = ""
+    actor: str = ""
+    policy: str = ""

@@ -1,0 +1,1 @@
+"""Models: embedders and the offline language tools, one file each."""
