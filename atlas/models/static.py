@@ -1,0 +1,60 @@
+"""The default embedder: a static table of token vectors from a small wheel. No network, no torch.
+
+The weights are wordllama's 256-dimensional table (MIT). They are read in place: importing wordllama itself costs
+0.27 s and its loader looks for a download, while mapping the table and loading the tokenizer costs 0.06 s.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from atlas.errors import Unavailable
+
+_WEIGHTS = "weights/l2_supercat_256.safetensors"
+_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+_BATCH = 256
+
+
+class StaticEmbedder:
+    """Mean of the token vectors, scaled to length 1. A text without tokens has the zero vector."""
+
+    name = "wordllama-l2-256"
+    dim = 256
+
+    def __init__(self) -> None:
+        spec = importlib.util.find_spec("wordllama")
+        if spec is None or not spec.submodule_search_locations:
+            raise Unavailable("The package wordllama is missing: run `pip install memory-atlas` again.")
+        folder = Path(spec.submodule_search_locations[0])
+        self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self._table = _map_table(folder / _WEIGHTS)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of the texts, shape (len(texts), 256), float32, each of length 1 (or 0)."""
+        out = np.zeros((len(texts), self.dim), dtype=np.float32)
+        for start in range(0, len(texts), _BATCH):
+            batch = self._tokenizer.encode_batch_fast(list(texts[start : start + _BATCH]), add_special_tokens=False)
+            for row, encoded in enumerate(batch, start):
+                if encoded.ids:
+                    out[row] = self._table[encoded.ids].mean(axis=0, dtype=np.float32)
+        norms = np.linalg.norm(out, axis=1, keepdims=True)
+        return np.divide(out, norms, out=out, where=norms > 0)
+
+
+def _map_table(file: Path) -> NDArray[np.float16]:
+    """The token table of a safetensors file with one tensor, mapped, not read. Shape (32000, 256), float16."""
+    with file.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        header = json.loads(stream.read(length))
+    (tensor,) = (value for key, value in header.items() if key != "__metadata__")
+    offset = 8 + length + tensor["data_offsets"][0]
+    return np.memmap(file, dtype=np.float16, mode="r", offset=offset, shape=tuple(tensor["shape"]))
