@@ -1,0 +1,128 @@
+"""One frozen Config from `atlas.toml`, the environment and arguments, read once at a door; and the clock."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from atlas.errors import NotAVault, UsageError
+from atlas.memory import WHOLE_VAULT, Scope
+
+MARKER = "atlas.toml"
+STATE = ".atlas"
+
+#: Folders of other programs; their Markdown is not memory. Every folder whose name starts with a dot is left out too.
+IGNORED_FOLDERS = frozenset({"node_modules", "__pycache__", "lost+found"})
+#: The same, as paths below the vault.
+IGNORED_PATHS = frozenset({"logseq/bak", "logseq/version-files"})
+#: Endings that make a file a memory, in lower case.
+ENDINGS = (".md", ".markdown")
+
+EMBEDDINGS = ("static", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All settings of one opened vault. Durations are seconds, sizes are bytes."""
+
+    root: Path
+    scope: Scope = WHOLE_VAULT
+    ignore: tuple[str, ...] = ()
+    max_note_bytes: int = 5_000_000
+    embedding: str = "static"
+    lock_seconds: float = 30.0
+    git_seconds: float = 8.0
+    commit: bool = True
+    actor: str = ""
+
+    @property
+    def state(self) -> Path:
+        """The folder of everything derived, ignored by Git."""
+        return self.root / STATE
+
+
+#: Where each setting of `atlas.toml` goes: section, key → field of Config.
+_KEYS: Mapping[str, Mapping[str, str]] = {
+    "vault": {"ignore": "ignore", "max_note_bytes": "max_note_bytes"},
+    "search": {"embedding": "embedding"},
+    "git": {"commit": "commit", "timeout_seconds": "git_seconds"},
+    "index": {"lock_seconds": "lock_seconds"},
+}
+
+
+def now() -> datetime:
+    """The current time, UTC. `ATLAS_NOW` (ISO 8601; no zone means UTC) fixes it for tests and simulations."""
+    fixed = os.environ.get("ATLAS_NOW")
+    if not fixed:
+        return datetime.now(UTC)
+    try:
+        parsed = datetime.fromisoformat(fixed)
+    except ValueError:
+        raise UsageError(f"ATLAS_NOW is {fixed!r}, which is not an ISO 8601 time such as 2026-01-31T09:00:00Z.") from None
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+def find_vault(start: Path) -> Path:
+    """The nearest folder, from `start` upwards, that holds an `atlas.toml`; raises NotAVault."""
+    here = start.resolve()
+    for folder in (here, *here.parents):
+        if (folder / MARKER).is_file():
+            return folder
+    raise NotAVault(str(start))
+
+
+def choose_vault(given: str | os.PathLike[str] | None) -> Path:
+    """The vault a command means: `--vault`, else `ATLAS_VAULT`, else the nearest parent with an `atlas.toml`."""
+    named = given or os.environ.get("ATLAS_VAULT")
+    if not named:
+        return find_vault(Path.cwd())
+    folder = Path(named).resolve()
+    if not (folder / MARKER).is_file():
+        raise NotAVault(str(folder))
+    return folder
+
+
+def load(root: Path, **overrides: Any) -> Config:
+    """The settings of the vault at `root`. Overrides that are None are left to the file; raises UsageError."""
+    file = root / MARKER
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise NotAVault(str(root)) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
+        raise UsageError(f"{file} is not valid TOML ({err}): repair that line and run the command again.") from None
+    config = replace(Config(root=root), **_settings(file, data))
+    return replace(config, **{k: v for k, v in overrides.items() if v is not None})
+
+
+def _settings(file: Path, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of Config that the file sets. A section Atlas does not know is left to newer versions."""
+    fields: dict[str, Any] = {}
+    for section, keys in _KEYS.items():
+        table = data.get(section, {})
+        if not isinstance(table, dict):
+            raise UsageError(f"{file}: [{section}] must be a table, such as `[{section}]` on a line of its own.")
+        for key, name in keys.items():
+            if key in table:
+                fields[name] = _checked(file, f"{section}.{key}", name, table[key])
+    return fields
+
+
+def _checked(file: Path, where: str, name: str, value: Any) -> Any:
+    """The value in the field's own type, or UsageError naming the setting."""
+    if name == "ignore" and isinstance(value, list) and all(isinstance(v, str) for v in value):
+        return tuple(value)
+    if name == "embedding" and value in EMBEDDINGS:
+        return value
+    if name == "commit" and isinstance(value, bool):
+        return value
+    if name == "max_note_bytes" and isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    if name.endswith("_seconds") and isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        return float(value)
+    raise UsageError(f"{file}: {where} cannot be {value!r}; docs/settings.md lists what it takes.")

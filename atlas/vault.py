@@ -1,0 +1,308 @@
+"""The folder: what lies in it, reading a file, and the one hand that writes memory files.
+
+Content decides, by Git blob id; size and times only hint that a file need not be read again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import hashlib
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_IMODE, S_ISREG
+from typing import NamedTuple
+
+from atlas.config import ENDINGS, IGNORED_FOLDERS, IGNORED_PATHS, MARKER, Config
+from atlas.errors import Conflict, NotAVault, NotFound
+from atlas.memory import Finding
+from atlas.paths import check_path, inside
+
+_TEMP = ".atlas-tmp-"
+_PLAIN_ENDING = ".md"
+
+
+class Stat(NamedTuple):
+    """What the file system says of a file without reading it. Times are nanoseconds."""
+
+    size: int
+    mtime: int
+    ctime: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """One look at the folder: files by vault-relative path, what was passed over and why.
+
+    `unknown` are folders (ending in "/") that could not be read: their files are neither there nor gone.
+    """
+
+    files: dict[str, Stat]
+    skipped: tuple[Finding, ...]
+    unknown: tuple[str, ...]
+
+
+def blob_id(data: bytes) -> str:
+    """The id Git gives these bytes (SHA-1 of "blob <length>", NUL, content).
+
+    >>> blob_id(b"")
+    'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+    """
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def text_id(data: bytes) -> str:
+    """The blob id of the bytes with LF line ends, which is what Git stores under `core.autocrlf`.
+
+    A re-checkout that turns LF into CRLF must not look like 5,000 edits (it did, and re-embedded them all).
+    """
+    return blob_id(data.replace(b"\r\n", b"\n"))
+
+
+def survey(config: Config) -> Survey:
+    """Every memory file with its stat. Symbolic links are not followed: loops end, and nothing outside is read."""
+    if not (config.root / MARKER).is_file():
+        # An unmounted disk leaves an empty folder behind; taking that for "all notes deleted" lost whole stores.
+        raise NotAVault(str(config.root))
+    found = _Found({}, [], [])
+    ignored = _ignorer(config.ignore)
+    folders = [""]
+    while folders:
+        prefix = folders.pop()
+        try:
+            with os.scandir(config.root / prefix if prefix else config.root) as entries:
+                for entry in entries:
+                    # Runs for every file of every search: no call, no object that can be spared.
+                    name = entry.name
+                    if name[0] == ".":
+                        continue
+                    if name.endswith(_PLAIN_ENDING) and name.isascii() and not config.ignore:
+                        st = entry.stat(follow_symlinks=False)
+                        if S_ISREG(st.st_mode):
+                            found.files[prefix + name] = Stat(st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino)
+                            continue
+                    _look(entry, prefix, ignored, found, folders)
+        except OSError as err:
+            found.unknown.append(prefix)
+            found.skipped.append(Finding(prefix, 0, "unreadable", f"the folder cannot be read: {err.strerror}"))
+    return Survey(found.files, tuple(found.skipped), tuple(found.unknown))
+
+
+class _Found(NamedTuple):
+    files: dict[str, Stat]
+    skipped: list[Finding]
+    unknown: list[str]
+
+
+def _look(
+    entry: os.DirEntry[str], prefix: str, ignored: Callable[[str], bool], found: _Found, folders: list[str]
+) -> None:
+    """One entry of a folder: a folder to go into, a note, or nothing of ours."""
+    name = entry.name
+    path = prefix + name
+    is_note = name.lower().endswith(ENDINGS)
+    if entry.is_symlink():
+        if is_note or entry.is_dir():
+            found.skipped.append(Finding(path, 0, "link", "a symbolic link is not followed"))
+    elif entry.is_dir(follow_symlinks=False):
+        if name not in IGNORED_FOLDERS and path not in IGNORED_PATHS and not ignored(path + "/"):
+            folders.append(path + "/")
+    elif is_note and not ignored(path):
+        _note(entry, path, found)
+
+
+def _note(entry: os.DirEntry[str], path: str, found: _Found) -> None:
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode("utf-8", "replace")
+        reason = "the file name is not valid UTF-8; rename it to have it indexed"
+        found.skipped.append(Finding(shown, 0, "name", reason))
+        return
+    try:
+        st = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return  # gone between the listing and the look: the next look decides
+    if S_ISREG(st.st_mode):
+        found.files[path] = Stat(st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino)
+
+
+def _ignorer(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+    """A test for the user's own ignore patterns (gitignore syntax)."""
+    if not patterns:
+        return lambda _path: False
+    import pathspec  # noqa: PLC0415 - 30 ms that a vault without patterns does not pay
+
+    spec = pathspec.GitIgnoreSpec.from_lines(patterns)
+    return lambda path: bool(spec.match_file(path))
+
+
+def read(config: Config, path: str) -> bytes:
+    """The bytes of one memory file; raises NotFound, OutsideVault."""
+    place = inside(config.root, check_path(path, existing=True))
+    try:
+        return place.read_bytes()
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        raise NotFound("memory file", path) from None
+
+
+def read_listed(config: Config, path: str) -> bytes | None:
+    """The bytes of a file a survey found, or None if it is gone (or became a link) since; raises OSError."""
+    try:
+        handle = os.open(config.root / path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    except OSError as err:
+        if err.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise
+    with open(handle, "rb") as file:
+        return file.read()
+
+
+def names_taken(config: Config) -> Callable[[str], bool]:
+    """A test whether anything lies at a path, comparing as a case-insensitive disk would.
+
+    Each folder is listed once, so the test is for one batch of new names: a month can hold thousands of memories.
+    """
+    folded: dict[Path, set[str]] = {}
+
+    def taken(path: str) -> bool:
+        place = inside(config.root, check_path(path, existing=True))
+        if place.parent not in folded:
+            names = os.listdir(place.parent) if place.parent.is_dir() else []
+            folded[place.parent] = {name.casefold() for name in names}
+        return place.name.casefold() in folded[place.parent]
+
+    return taken
+
+
+def write(config: Config, path: str, data: bytes, before: str | None) -> None:
+    """Put `data` at `path` if the file still has blob id `before` (None: if no file is there).
+
+    The bytes are on disk (fsync) before the name points at them; a reader sees the old or the new file, whole.
+    Raises Conflict holding both sides, and then nothing was changed.
+    """
+    place = inside(config.root, check_path(path, existing=before is not None))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with _temporary(place, data) as temp:
+        if before is None:
+            _create(temp, place, path, data)
+        else:
+            _replace(temp, place, path, data, before)
+    _sync_folder(place.parent)
+
+
+def remove(config: Config, path: str, before: str) -> None:
+    """Remove the file if it still has blob id `before`; the caller commits, so the bytes stay in history."""
+    place = inside(config.root, check_path(path, existing=True))
+    found = _bytes(place)
+    if found is None or blob_id(found) != before:
+        raise Conflict(path, None, found)
+    place.unlink()
+    _sync_folder(place.parent)
+
+
+def sweep(config: Config) -> list[str]:
+    """Remove temporary files that a killed writer left behind. Call only under the vault's write lock."""
+    swept = []
+    for folder, names, files in os.walk(config.root):
+        names[:] = [n for n in names if not n.startswith(".")]
+        for name in files:
+            if name.startswith(_TEMP):
+                Path(folder, name).unlink(missing_ok=True)
+                swept.append(name)
+    return swept
+
+
+@contextmanager
+def _temporary(place: Path, data: bytes) -> Iterator[Path]:
+    temp = place.parent / f"{_TEMP}{secrets.token_hex(6)}"
+    try:
+        with temp.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if place.exists():
+            temp.chmod(S_IMODE(place.stat().st_mode))
+        yield temp
+    finally:
+        temp.unlink(missing_ok=True)
+
+
+def _create(temp: Path, place: Path, path: str, data: bytes) -> None:
+    """Give the temporary file its name without ever replacing another."""
+    try:
+        os.link(temp, place)
+    except FileExistsError:
+        raise Conflict(path, data, _bytes(place)) from None
+    except OSError:  # a disk without hard links (FAT, some network shares)
+        if place.exists():
+            raise Conflict(path, data, _bytes(place)) from None
+        os.replace(temp, place)
+
+
+def _replace(temp: Path, place: Path, path: str, data: bytes, before: str) -> None:
+    """Swap the new file in, then look at what came out.
+
+    Compare-then-rename leaves a gap in which an editor's save is overwritten unseen. Swapping the two names in one
+    step keeps whatever was there: if it is not what was read, it is swapped back and the caller told.
+    """
+    found = _bytes(place)
+    if found is None or blob_id(found) != before:
+        raise Conflict(path, data, found)
+    if not _exchange(temp, place):
+        os.replace(temp, place)
+        return
+    was = temp.read_bytes()
+    if blob_id(was) != before:
+        _put_back(temp, place, was, data)
+        raise Conflict(path, data, was)
+
+
+def _put_back(temp: Path, place: Path, theirs: bytes, ours: bytes) -> None:
+    """Swap `theirs` back in for `ours`. A save that comes between two swaps is newer, and is swapped back in turn."""
+    while True:
+        _exchange(temp, place)
+        out = temp.read_bytes()
+        if out == ours:
+            return
+        theirs, ours = out, theirs
+
+
+def _exchange(one: Path, two: Path) -> bool:
+    """Swap two names in one step (Linux `renameat2`, RENAME_EXCHANGE); False where the system cannot."""
+    if not sys.platform.startswith("linux"):
+        return False
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    at_cwd, swap = -100, 2
+    if call is None:
+        return False
+    if call(at_cwd, os.fsencode(one), at_cwd, os.fsencode(two), swap) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+        return False
+    raise OSError(code, os.strerror(code), str(two))
+
+
+def _bytes(place: Path) -> bytes | None:
+    try:
+        return place.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name itself survive a power cut; folders cannot be opened for this on Windows."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
