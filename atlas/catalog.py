@@ -1,0 +1,163 @@
+"""Look-ups in the index: who answers to a name, what a memory's row says, what is there in numbers."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from atlas.derive import SEP, parted
+from atlas.errors import Ambiguous, NotFound
+from atlas.memory import CLUSTER_PREFIX, Finding, Scope
+from atlas.search import Filters
+
+if TYPE_CHECKING:
+    import duckdb
+
+_FEWEST_ID_LETTERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What the index knows of one memory without opening its file."""
+
+    path: str
+    id: str
+    blob: str
+    label: str
+    kind: str
+    tags: tuple[str, ...]
+    entities: tuple[str, ...]
+    aliases: tuple[str, ...]
+    text_key: str
+    written_id: str
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The slugs of its clusters."""
+        return tuple(t.removeprefix(CLUSTER_PREFIX) for t in self.tags if t.startswith(CLUSTER_PREFIX))
+
+
+class Catalog:
+    """Look-ups of one scope through one connection."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, scope: Scope) -> None:
+        self._con, self._scope = con, scope
+
+    def cards(self, extra: str = "true", values: Sequence[Any] = ()) -> list[Card]:
+        """All memories of the scope, by path; `extra` is a condition in SQL from this module only."""
+        where, bound = Filters(self._scope).sql()
+        rows = self._con.execute(
+            "SELECT l.path, l.ident, l.blob, n.label, n.kind, n.tags, n.entities, n.aliases, n.text_key, n.id "
+            f"FROM listing l JOIN notes n USING (note) WHERE {where} AND ({extra}) ORDER BY l.path",  # noqa: S608
+            [*bound, *values],
+        ).fetchall()
+        return [
+            Card(p, i, b, label or PurePosixPath(p).stem, kind, parted(t), parted(e), parted(a), key, written)
+            for p, i, b, label, kind, t, e, a, key, written in rows
+        ]
+
+    def find(self, name: str) -> Card:
+        """The memory a person means by an id (or its first letters), a path, a file name, a title or an alias.
+
+        The most exact reading wins; nothing but an id is matched by its beginning. Raises NotFound, Ambiguous.
+        """
+        wanted = unicodedata.normalize("NFC", name.strip())
+        for extra, values in _readings(wanted):
+            found = self.cards(extra, values)
+            if len(found) == 1:
+                return found[0]
+            if found:
+                raise Ambiguous(name, [card.path for card in found])
+        raise NotFound("memory", name, "`atlas search` finds memories by their words.")
+
+    def owner(self, id: str) -> str:
+        """The path that has this id anywhere in the vault, or ""."""
+        row = self._con.execute(
+            "SELECT min(l.path) FROM listing l JOIN notes n USING (note) WHERE n.id = ? OR l.ident = ?", [id, id]
+        ).fetchone()
+        return row[0] or "" if row else ""
+
+    def with_text(self, keys: Sequence[str]) -> dict[str, str]:
+        """Which of these texts are stored already: text key → id."""
+        marks = ", ".join("?" * len(keys)) or "NULL"
+        return {card.text_key: card.id for card in self.cards(f"n.text_key IN ({marks})", keys)}
+
+    def with_entities(self, entities: Sequence[str]) -> list[Card]:
+        """Memories Atlas wrote that share any of these entities, in whatever case."""
+        if not entities:
+            return []
+        self._con.register("wanted", {"entity": np.array(entities, dtype=object)})
+        try:
+            return self.cards(
+                "n.id <> '' AND len(list_intersect(string_split(lower(n.entities), ?), "
+                "(SELECT list(DISTINCT lower(entity)) FROM wanted))) > 0", [SEP]
+            )  # fmt: skip
+        finally:
+            self._con.unregister("wanted")
+
+    def count(self) -> int:
+        """Number of memories in the scope."""
+        where, bound = Filters(self._scope).sql()
+        row = self._con.execute(f"SELECT count(*) FROM listing l JOIN notes n USING (note) WHERE {where}", bound)  # noqa: S608
+        return int((row.fetchone() or (0,))[0])
+
+    def numbers(self) -> dict[str, Any]:
+        """How many memories: all, per kind, tier, cluster. The cache's figures need a session, and are None before."""
+        cards = self.cards()
+        return {
+            "memories": len(cards),
+            "kinds": dict(Counter(card.kind for card in cards).most_common()),
+            "tiers": self.tiers(),
+            "clusters": dict(Counter(slug for card in cards for slug in card.clusters).most_common()),
+            "cache": {"hit_rate": None, "prefetch_accuracy": None},
+        }
+
+    def tiers(self) -> dict[str, int]:
+        """Number of memories per `tier` written in them."""
+        where, bound = Filters(self._scope).sql()
+        tier = "coalesce(nullif(n.meta->>'tier', ''), 'long_term')"
+        return dict(
+            self._con.execute(
+                f"SELECT {tier}, count(*) FROM listing l JOIN notes n USING (note) WHERE {where} "  # noqa: S608 - own words
+                "GROUP BY 1 ORDER BY 2 DESC, 1",
+                bound,
+            ).fetchall()
+        )
+
+    def findings(self) -> list[Finding]:
+        """Every file not indexed in full, and everything found in the others, by path and line."""
+        out = []
+        rows = self._con.execute(
+            "SELECT l.path, l.problem, coalesce(n.findings, '[]') FROM listing l LEFT JOIN notes n USING (note) "
+            "WHERE (l.problem <> '' OR n.findings <> '[]') AND starts_with(l.path, ?)", [self._scope.prefix]
+        ).fetchall()  # fmt: skip
+        for path, problem, findings in rows:
+            if problem:
+                out.append(Finding(path, 0, *problem.split("\n", 1)))
+            out += [Finding(path, line, kind, message) for line, kind, message in json.loads(findings)]
+        return sorted(out, key=lambda f: (f.path, f.line, f.kind))
+
+
+def _readings(name: str) -> list[tuple[str, list[Any]]]:
+    """Ways to read a name, the most exact first."""
+    plain = name.removesuffix(".md").replace("\\", "/")
+    readings: list[tuple[str, list[Any]]] = [
+        ("l.ident = ? OR n.id = ?", [name, name]),
+        ("l.ident = upper(?) OR l.ident = lower(?)", [name, name]),
+        ("nfc_normalize(l.path) IN (?, ?, ?)", [name, plain, plain + ".md"]),
+    ]
+    if len(name) >= _FEWEST_ID_LETTERS and name.isascii() and name.isalnum():
+        readings.append(("starts_with(l.ident, ?) OR starts_with(l.ident, ?)", [name.upper(), name.lower()]))
+    return [
+        *readings,
+        ("ends_with(nfc_normalize('/' || l.path), ?)", [f"/{plain}.md"]),
+        ("lower(n.label) = lower(?)", [name]),
+        ("contains(lower(n.aliases), lower(?))", [f"{SEP}{name}{SEP}"]),
+    ]

@@ -1,0 +1,172 @@
+"""From a file's bytes to the rows the index keeps of it. Pure: the same bytes always give the same rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from atlas import chunks, markdown, words
+from atlas.memory import Memory
+
+#: Changes whenever the rows derived from the same bytes would.
+STAMP = f"derive-1 {chunks.STAMP} {words.STAMP}"
+
+#: Separates the items of a list kept in one column; no tag or name can contain it.
+SEP = "\x1f"
+
+
+@dataclass(slots=True)
+class Rows:
+    """The rows of a batch of notes, column by column, ready for the database."""
+
+    notes: list[tuple[Any, ...]] = field(default_factory=list)
+    chunk: list[tuple[Any, ...]] = field(default_factory=list)
+    hashes: list[str] = field(default_factory=list)
+    searched: list[str] = field(default_factory=list)
+    term: array[int] = field(default_factory=lambda: array("Q"))
+    where: array[int] = field(default_factory=lambda: array("i"))
+    tf: array[int] = field(default_factory=lambda: array("H"))
+
+
+NOTE_COLUMNS = (
+    "note", "blob", "id", "label", "summary", "kind", "created", "thread_key", "source", "trust", "importance", "pinned",
+    "valid_from", "valid_to", "readable", "text_key", "tags", "entities", "aliases", "links", "findings", "meta",
+)  # fmt: skip
+CHUNK_COLUMNS = ("chunk", "note", "seq", "heading", "line", "text", "words")
+
+
+class Deriver:
+    """Numbers notes and passages, and gathers their rows. `next_note` and `next_chunk` are the first free numbers."""
+
+    def __init__(self, next_note: int, next_chunk: int) -> None:
+        self.rows = Rows()
+        self._note, self._chunk = next_note, next_chunk
+
+    def take(self) -> Rows:
+        """The rows gathered since the last call."""
+        rows, self.rows = self.rows, Rows()
+        return rows
+
+    def note(self, blob: str, data: bytes) -> int:
+        """Derive one file's content, whatever path holds it; its note number. Raises NotText."""
+        note, findings = read(data, "")
+        number, self._note = self._note, self._note + 1
+        self.rows.notes.append(_note_row(number, blob, note, findings))
+        for chunk in chunks.split(note):
+            self._add(number, chunk.seq, chunk.heading, chunk.line, chunk.text, chunk.searched)
+        return number
+
+    def name(self, stem: str) -> int:
+        """Derive a file name as a passage of its own; its chunk number."""
+        return self._add(-1, -1, "", 1, stem, stem)
+
+    def _add(self, note: int, seq: int, heading: str, line: int, text: str, searched: str) -> int:
+        number, self._chunk = self._chunk, self._chunk + 1
+        counts = Counter(words.terms(searched))
+        self.rows.chunk.append((number, note, seq, heading, line, text, sum(counts.values())))
+        self.rows.hashes.append(hashlib.blake2b(searched.encode("utf-8", "replace"), digest_size=16).hexdigest())
+        self.rows.searched.append(searched)
+        self.rows.term.extend(map(term_hash, counts))
+        self.rows.where.extend([number] * len(counts))
+        self.rows.tf.extend(min(n, 65535) for n in counts.values())
+        return number
+
+
+def read(data: bytes, path: str) -> tuple[markdown.Note, tuple[markdown.Finding, ...]]:
+    """The parsed note and what is to be said about it; raises NotText."""
+    source = markdown.decode(data)
+    note = markdown.parse(_storable(source.text), path)
+    findings = note.findings
+    if source.encoding not in {"utf-8", "utf-16-le", "utf-16-be"}:
+        message = f"not UTF-8; read as {source.encoding}"
+        findings = (*findings, markdown.Finding(path, 0, "encoding", message))
+    return note, findings
+
+
+def memory(id: str, path: str, data: bytes) -> Memory:
+    """The memory a file holds; raises NotText."""
+    note = markdown.parse(markdown.decode(data).text, path)
+    label = note.title or PurePosixPath(path).stem
+    return Memory(id, path, label, note.summary, note.body, note.meta, note.tags, note.links)
+
+
+def _storable(text: str) -> str:
+    """The text as a database takes it: lone surrogates, which no UTF-8 can hold, become question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8") if _has_surrogate(text) else text
+
+
+def _has_surrogate(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+@lru_cache(maxsize=200_000)
+def term_hash(term: str) -> int:
+    """The number that stands for a term in the postings (64 bits of BLAKE2b; no dictionary to keep in step)."""
+    return int.from_bytes(hashlib.blake2b(term.encode("utf-8", "replace"), digest_size=8).digest(), "little")
+
+
+def key(text: str) -> int:
+    """A number that stands for a text and orders it the same way in every index (63 bits of BLAKE2b)."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
+
+
+def _note_row(number: int, blob: str, note: markdown.Note, findings: Iterable[markdown.Finding]) -> tuple[Any, ...]:
+    meta = note.meta
+    source = _text(meta.get("source"))
+    return (
+        number, blob, _text(meta.get("id")), note.title, note.summary, _text(meta.get("kind")) or "note",
+        _micros(meta.get("created")), key(source.partition("#")[0]) if "#" in source else None, source,
+        _text(meta.get("trust")) or "candidate", markdown.importance(meta), markdown.pinned(meta),
+        _micros(meta.get("valid_from")), _micros(meta.get("valid_to")), note.readable,
+        markdown.text_key(markdown.original(note)), _joined(note.tags), _joined(note.entities), _joined(note.aliases),
+        json.dumps([asdict(link) for link in note.links], ensure_ascii=False),
+        json.dumps([[f.line, f.kind, f.message] for f in findings], ensure_ascii=False),
+        json.dumps(meta, ensure_ascii=False, default=str),
+    )  # fmt: skip
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _micros(value: object) -> int | None:
+    """Microseconds since 1970 of a date a person wrote, or None."""
+    when = markdown.when(value) if isinstance(value, str) else None
+    return int(when.timestamp() * 1_000_000) if when else None
+
+
+def _joined(items: Iterable[str]) -> str:
+    """A list as one column, with a separator at both ends so that an item can be looked for exactly."""
+    inner = SEP.join(items)
+    return f"{SEP}{inner}{SEP}" if inner else ""
+
+
+def parted(column: str) -> tuple[str, ...]:
+    """The list that `_joined` made a column of."""
+    return tuple(column.strip(SEP).split(SEP)) if column else ()
+
+
+def columns(names: Iterable[str], rows: list[tuple[Any, ...]]) -> dict[str, Any]:
+    """Rows as NumPy columns: whole numbers (None masked) as int64, anything else as objects."""
+    out: dict[str, Any] = {}
+    for name, values in zip(names, zip(*rows, strict=True), strict=True):
+        if all(v is None or type(v) is int for v in values):
+            gaps = [v is None for v in values]
+            out[name] = np.ma.array([v or 0 for v in values], mask=gaps, dtype=np.int64)
+        else:
+            out[name] = np.array(values, dtype=object)
+    return out
+

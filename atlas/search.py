@@ -1,0 +1,224 @@
+"""Searching: which passages a query may see, what their words and vectors score, and the hits with their reasons.
+
+Filters, scope first, choose the passages inside the query; ranking never sees the others, so neither their text nor
+their statistics leak.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atlas import rank, words
+from atlas.derive import SEP, term_hash
+from atlas.memory import CLUSTER_PREFIX, Hit, Lod, Scope
+from atlas.store import generation, get_meta
+
+if TYPE_CHECKING:
+    import duckdb
+
+_CACHED_FIELDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a query may see. The scope has no default: a query without one cannot be written down.
+
+    `valid_at` is microseconds since 1970, UTC. `tags` match themselves and what is nested below them.
+    """
+
+    scope: Scope
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    clusters: tuple[str, ...] = ()
+    valid_at: int | None = None
+
+    def sql(self) -> tuple[str, list[Any]]:
+        """The condition on `listing l JOIN notes n`, and its parameters."""
+        parts, values = ["l.note IS NOT NULL"], []
+        if self.scope.prefix:
+            parts.append("starts_with(l.path, ?)")
+            values.append(self.scope.prefix)
+        if self.kinds:
+            parts.append(f"n.kind IN ({', '.join('?' * len(self.kinds))})")
+            values += self.kinds
+        for group in (self.tags, [CLUSTER_PREFIX + c for c in self.clusters]):
+            if group:
+                parts.append("(" + " OR ".join("contains(n.tags, ?) OR contains(n.tags, ?)" for _ in group) + ")")
+                values += [f"{SEP}{t}{end}" for t in group for end in (SEP, "/")]
+        if self.valid_at is not None:
+            parts.append("coalesce(n.valid_from, n.created, -9e18) <= ? AND ? < coalesce(n.valid_to, 9e18)")
+            values += [self.valid_at, self.valid_at]
+        return " AND ".join(parts), values
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """The passages of one set of filters in reading order, and how to find them by their number."""
+
+    field: rank.Field
+    paths: NDArray[np.int64]
+    chunk: NDArray[np.int64]
+    vec: NDArray[np.int64]
+    by_chunk: NDArray[np.int64]
+    sorted_chunk: NDArray[np.int64]
+
+
+class Reader:
+    """Reads one state of the index through a connection: the database file itself, or a copy in memory."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, matrix: NDArray[np.float32] | None) -> None:
+        self.con, self.matrix = con, matrix
+        self.generation = generation(con)
+        self.head = get_meta(con, "head")
+        self._fields: OrderedDict[Filters, Live] = OrderedDict()
+
+    def live(self, filters: Filters) -> Live:
+        """The passages these filters let through; kept for the next query with the same ones."""
+        live = self._fields.get(filters)
+        if live is None:
+            live = self._fields[filters] = _load_field(self.con, filters)
+            while len(self._fields) > _CACHED_FIELDS:
+                self._fields.popitem(last=False)
+        self._fields.move_to_end(filters)
+        return live
+
+    def search(self, text: str, query: NDArray[np.float32] | None, filters: Filters, k: int) -> list[Hit]:
+        """The best `k` notes. `query` is the query's vector, or None to rank by words alone."""
+        live = self.live(filters)
+        if not len(live.chunk):
+            return []
+        terms = words.query_weights(text)
+        ranking = rank.rank(
+            live.field,
+            self._postings(live, list(terms)),
+            len(terms),
+            self._cosine(live, query),
+            worth=list(terms.values()),
+            k=k,
+        )
+        return self._hits(live, ranking)
+
+    def _postings(self, live: Live, terms: Sequence[str]) -> rank.Postings:
+        """Where the query's terms stand, by position in the field."""
+        if not terms:
+            return rank.Postings(*(np.zeros(0, dtype=np.int32) for _ in range(3)))
+        hashes = {term_hash(t): i for i, t in enumerate(terms)}
+        found = self.con.execute(
+            f"SELECT term, chunk, tf FROM postings WHERE term IN ({', '.join(map(str, hashes))})"  # noqa: S608 - numbers
+        ).fetchnumpy()
+        chunk = found["chunk"].astype(np.int64)
+        left = np.searchsorted(live.sorted_chunk, chunk, side="left")
+        count = np.searchsorted(live.sorted_chunk, chunk, side="right") - left
+        # One passage stands at several places when two files have the same content.
+        source = np.repeat(np.arange(len(chunk)), count)
+        place = left[source] + np.arange(len(source)) - np.repeat(np.cumsum(count) - count, count)
+        keys = np.array(list(hashes), dtype=np.uint64)
+        order = np.argsort(keys)
+        number = np.array(list(hashes.values()), dtype=np.int32)[order][np.searchsorted(keys[order], found["term"])]
+        return rank.Postings(
+            term=number[source],
+            chunk=live.by_chunk[place].astype(np.int32),
+            tf=found["tf"].astype(np.int32)[source],
+        )
+
+    def _cosine(self, live: Live, query: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
+        """Cosine of the query with every live passage; None when either side has no vector."""
+        if query is None or self.matrix is None or not len(self.matrix) or not query.any():
+            return None
+        if len(live.vec) * 4 > len(self.matrix):
+            scores = self.matrix @ query
+            return np.where(live.vec >= 0, scores[live.vec], 0).astype(np.float32)
+        return np.where(live.vec >= 0, self.matrix[live.vec] @ query, 0).astype(np.float32)
+
+    def _hits(self, live: Live, ranking: rank.Ranking) -> list[Hit]:
+        if not len(ranking):
+            return []
+        wanted = ", ".join(
+            f"({place}, {live.paths[note]}, {live.chunk[chunk]})"
+            for place, (note, chunk) in enumerate(zip(ranking.note, ranking.chunk, strict=True))
+        )
+        rows = self.con.execute(
+            "SELECT place, l.path, l.ident, n.label, n.summary, n.kind, n.trust, n.created, l.note, heading, line, text, "  # noqa: S608 - numbers
+            f"seq FROM (VALUES {wanted}) wanted(place, path_key, chunk) JOIN listing l USING (path_key) "
+            "JOIN notes n USING (note) JOIN chunks c ON c.chunk = wanted.chunk ORDER BY place"
+        ).fetchall()
+        openings = self._openings([row[8] for row in rows if row[12] <= 0])
+        hits = []
+        for place, path, ident, label, summary, kind, trust, created, note, *passage, seq in rows:
+            if seq <= 0 and note in openings:  # its name matched: show how it begins
+                passage = list(openings[note])
+            heading, line, text = passage
+            hits.append(
+                Hit(
+                    id=ident, path=path, label=label or PurePosixPath(path).stem, score=float(ranking.score[place]),
+                    text=text, lod=Lod.L2, trust=trust, kind=kind, summary=summary, created=iso(created),
+                    heading=heading, line=line, why=_why(ranking.why(place)),
+                )
+            )  # fmt: skip
+        return hits
+
+    def _openings(self, notes: Sequence[int]) -> dict[int, tuple[str, int, str]]:
+        """The first passage of text of each note: heading, line, text."""
+        if not notes:
+            return {}
+        rows = self.con.execute(
+            "SELECT note, arg_min(heading, seq), arg_min(line, seq), arg_min(text, seq) FROM chunks "  # noqa: S608 - numbers
+            f"WHERE note IN ({', '.join(map(str, notes))}) AND seq >= 1 GROUP BY note"
+        ).fetchall()
+        return {note: (heading, line, text) for note, heading, line, text in rows}
+
+
+def _load_field(con: duckdb.DuckDBPyConnection, filters: Filters) -> Live:
+    where, values = filters.sql()
+    found = con.execute(
+        f"""
+        WITH live AS (
+          SELECT l.path_key, l.name_chunk, l.note, n.created, coalesce(n.thread_key, l.path_key) AS thread_key
+          FROM listing l JOIN notes n USING (note) WHERE {where})
+        SELECT thread_key, created, path_key, seq, chunk, words, vec FROM live JOIN chunks USING (note)
+        UNION ALL
+        SELECT thread_key, created, path_key, -1, chunk, words, vec FROM live JOIN chunks ON chunk = name_chunk
+        ORDER BY ALL NULLS FIRST
+        """,  # noqa: S608 - the condition is built from fixed words; values are bound
+        values,
+    ).fetchnumpy()
+    path, thread = found["path_key"], found["thread_key"]
+    note = _ordinals(path)
+    chunk = found["chunk"].astype(np.int64)
+    order = np.argsort(chunk, kind="stable")
+    return Live(
+        field=rank.Field(note=note, thread=_ordinals(thread), words=found["words"].astype(np.int32)),
+        paths=path[np.flatnonzero(_starts(path))],
+        chunk=chunk,
+        vec=found["vec"].astype(np.int64),
+        by_chunk=order,
+        sorted_chunk=chunk[order],
+    )
+
+
+def _why(parts: Mapping[str, tuple[int, float]]) -> dict[str, Any]:
+    return {name: {"rank": place, "score": round(score, 4)} for name, (place, score) in parts.items()}
+
+
+def _starts(keys: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Where a run of equal keys begins."""
+    starts = np.ones(len(keys), dtype=bool)
+    starts[1:] = keys[1:] != keys[:-1]
+    return starts
+
+
+def _ordinals(keys: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Number the runs of equal keys from 0."""
+    return (np.cumsum(_starts(keys)) - 1).astype(np.int32)
+
+
+def iso(micros: int | None) -> str:
+    """Microseconds since 1970 as ISO 8601 in UTC; "" for None."""
+    return f"{np.datetime64(micros, 'us').astype('datetime64[s]')}Z" if micros is not None else ""

@@ -1,0 +1,179 @@
+"""The index as one engine sees it: converged with the files before every look, and kept in memory while that holds.
+
+A one-shot command reads the database file in place. A long-lived engine copies it into memory once, adds what is new
+after each change, and opens the file again only when the folder or another process changed something.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+
+from atlas import derive, index, models, vectors
+from atlas.errors import Unavailable
+from atlas.head import head_commit
+from atlas.search import Reader
+from atlas.store import SCHEMA, Store, generation, get_meta
+from atlas.vault import survey
+
+if TYPE_CHECKING:
+    from atlas.config import Config
+    from atlas.memory import Finding
+    from atlas.vault import Survey
+
+#: Tables that only grow while a database lives, and the column that numbers their rows.
+_GROWING = {"notes": "note", "chunks": "chunk", "postings": "chunk"}
+
+
+class Index:
+    """Brings the index up to date and hands out readers of it. Safe for threads, and for processes by a lock."""
+
+    def __init__(self, config: Config, lineage: index.Lineage, *, keep: bool = False) -> None:
+        self.config, self.keep = config, keep
+        self._lineage = lineage
+        self._store = Store(config, f"{derive.STAMP} {config.embedding}")
+        self._mutex = threading.RLock()
+        self._embedder: models.Embedder | None = None
+        self._embedder_loaded = False
+        self._reader: Reader | None = None
+        self._seen: dict[str, index.Row] = {}
+        self._seen_head = ""
+        self._copied: dict[str, int] = {}
+        self._sorted = ""
+
+    def close(self) -> None:
+        """Let go of the memory. The index on disk is complete at any time."""
+        with self._mutex:
+            self._reader = None
+            self._store.close()
+
+    def embedder(self) -> models.Embedder | None:
+        """The embedder of this vault, loaded on first use; None where `embedding = "none"`."""
+        with self._mutex:
+            if not self._embedder_loaded:
+                self._embedder = models.load(self.config.embedding)
+                self._embedder_loaded = True
+            return self._embedder
+
+    def query_vector(self, text: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None:
+        """The vector of a query, shape (dim,), or None where there is no embedder."""
+        embedder = self.embedder()
+        return None if embedder is None else embedder.embed([text])[0]
+
+    def skipped(self) -> tuple[Finding, ...]:
+        """What the folder's last look passed over: links, unreadable folders, names that are no text."""
+        return survey(self.config).skipped
+
+    def generation(self) -> str:
+        """What identifies the present state of the index."""
+        return self._store.generation()
+
+    def said(self) -> list[str]:
+        """What the person should know of repairs made since the last call."""
+        with self._mutex:
+            said, self._store.said = self._store.said, []
+            return said
+
+    def refresh(
+        self, *, full: bool = False, rebuild: bool = False, progress: index.Progress | None = None
+    ) -> index.Report:
+        """Bring the index up to the state of the folder. `full` reads every file, `rebuild` derives all anew."""
+        with self._mutex, self._explained():
+            look, head = survey(self.config), head_commit(self.config.root)
+            if rebuild:
+                self._store.discard()
+                self._reader = None
+            with self._store.open():
+                return self._converge(look, head, full=full, progress=progress)
+
+    @contextmanager
+    def reader(self) -> Iterator[Reader]:
+        """A reader of the index as of now, uncommitted edits included."""
+        with self._mutex, self._explained():
+            look, head = survey(self.config), head_commit(self.config.root)
+            if not self.keep:
+                with self._store.open() as con:
+                    self._converge(look, head)
+                    yield Reader(con, self._matrix(con))
+                return
+            if self._reader is None or not self._is_current(self._reader, look, head):
+                with self._store.open() as con:
+                    self._converge(look, head)
+                    self._reader = self._copy(con)
+                    self._seen, self._seen_head = index.listing(con), head
+            yield self._reader
+
+    def _is_current(self, reader: Reader, look: Survey, head: str) -> bool:
+        if reader.generation != self._store.generation() or head != self._seen_head:
+            return False
+        changes = index.diff(look, self._seen)
+        return not changes.to_read and not changes.gone
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What DuckDB says against a query becomes one sentence, never an empty answer."""
+        try:
+            yield
+        except duckdb.Error as err:
+            self._reader = None
+            self._store.close()
+            reason = str(err).splitlines()[0]
+            raise Unavailable(f"The index cannot be used ({reason}): run `atlas index --rebuild`.") from err
+
+    def _converge(
+        self, look: Survey, head: str, *, full: bool = False, progress: index.Progress | None = None
+    ) -> index.Report:
+        con = self._store.con
+        before = generation(con)
+        self._check_matrix(con)
+        run = index.Refresh(
+            self.config, con, look, matrix_file=self._store.matrix_file(), embedder=self.embedder,
+            lineage=self._lineage, head=head, progress=progress, full=full,
+        )  # fmt: skip
+        report = run.run()
+        if generation(con) != before or self._store.generation() != before:
+            self._store.publish()
+        return report
+
+    def _check_matrix(self, con: duckdb.DuckDBPyConnection) -> None:
+        """A matrix that is gone or too short is derived again, by forgetting the rows that name it."""
+        try:
+            self._matrix(con)
+        except ValueError:
+            self._store.said.append("The vectors beside the index were damaged; they were derived again.")
+            for table in ("listing", "notes", "chunks", "postings", "vectors", "names"):
+                con.execute(f"DELETE FROM {table}")  # noqa: S608 - own names
+            self._reader = None
+
+    def _matrix(self, con: duckdb.DuckDBPyConnection) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None:
+        (rows,) = con.execute("SELECT coalesce(max(row), -1) + 1 FROM vectors").fetchone() or (0,)
+        if not rows:
+            return None
+        return vectors.mapped(self._store.matrix_file(), int(rows), int(get_meta(con, "dim")))
+
+    def _copy(self, con: duckdb.DuckDBPyConnection) -> Reader:
+        """Bring the copy in memory up to the database: whole the first time, then what was appended since."""
+        same = self._reader is not None and self._reader.generation.partition(":")[0] == get_meta(con, "token")
+        if not same or self._sorted != get_meta(con, "sorted"):
+            con.execute("USE memory")
+            for table in ("meta", "notes", "chunks", "postings", "vectors", "names", "renames", "listing"):
+                con.execute(f"DROP TABLE IF EXISTS memory.{table}")
+            con.execute(SCHEMA)
+            con.execute("USE disk")
+            self._copied = dict.fromkeys(_GROWING, -1)
+        for table, column in _GROWING.items():
+            con.execute(f"INSERT INTO memory.{table} SELECT * FROM disk.{table} WHERE {column} > {self._copied[table]}")  # noqa: S608 - own names
+            (last,) = con.execute(f"SELECT max({column}) FROM memory.{table}").fetchone() or (None,)  # noqa: S608
+            self._copied[table] = -1 if last is None else last
+        for table in ("meta", "listing"):
+            con.execute(f"DELETE FROM memory.{table}")  # noqa: S608 - own names
+            con.execute(f"INSERT INTO memory.{table} SELECT * FROM disk.{table}")  # noqa: S608 - own names
+        self._sorted = get_meta(con, "sorted")
+        return Reader(con, self._matrix(con))
+
+

@@ -1,0 +1,245 @@
+"""The DuckDB file: opened per operation under a lock, checked, and rebuilt by itself when it cannot be trusted.
+
+A process that keeps the file open locks every other process out, readers too, so nobody keeps it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from filelock import FileLock, Timeout
+
+from atlas.config import Config
+from atlas.errors import Unavailable
+
+SCHEMA = """
+CREATE TABLE meta(key VARCHAR, value VARCHAR);
+CREATE TABLE notes(
+  note INTEGER, blob VARCHAR, id VARCHAR, label VARCHAR, summary VARCHAR, kind VARCHAR, created BIGINT,
+  thread_key BIGINT, source VARCHAR, trust VARCHAR, importance FLOAT, pinned BOOLEAN, valid_from BIGINT, valid_to BIGINT,
+  readable BOOLEAN, text_key VARCHAR, tags VARCHAR, entities VARCHAR, aliases VARCHAR, links VARCHAR,
+  findings VARCHAR, meta VARCHAR);
+CREATE TABLE chunks(chunk INTEGER, note INTEGER, seq INTEGER, heading VARCHAR, line INTEGER, text VARCHAR,
+  words INTEGER, vec INTEGER);
+CREATE TABLE postings(term UBIGINT, chunk INTEGER, tf USMALLINT);
+CREATE TABLE vectors(hash VARCHAR, row INTEGER);
+CREATE TABLE names(name VARCHAR, chunk INTEGER);
+CREATE TABLE renames(place INTEGER, old VARCHAR, new VARCHAR);
+CREATE TABLE listing(
+  path VARCHAR, blob VARCHAR, note INTEGER, size BIGINT, mtime BIGINT, ctime BIGINT, inode UBIGINT,
+  ident VARCHAR, name_chunk INTEGER, path_key BIGINT, problem VARCHAR);
+"""
+
+#: Raised with every change of SCHEMA or of what goes into it.
+SCHEMA_STAMP = "store-1"
+
+#: Two threads are what the machines we measure on have; 256 MB bounds the first build of a large vault.
+_SETTINGS = {"threads": 2, "memory_limit": "256MB", "autoinstall_known_extensions": False}
+
+
+class Store:
+    """The index file of one vault. `stamp` says how its rows were derived; another stamp means other rows.
+
+    One instance of DuckDB lives in memory; the file is attached to it for the length of an operation (1 ms, where
+    opening it anew takes 20). Not safe for threads: its owner serialises.
+    """
+
+    def __init__(self, config: Config, stamp: str) -> None:
+        self.folder = config.state
+        self.file = config.state / "index.duckdb"
+        self.stamp = f"{SCHEMA_STAMP} {stamp}"
+        self.said: list[str] = []
+        self._seconds = config.lock_seconds
+        self._con: duckdb.DuckDBPyConnection | None = None
+
+    @property
+    def con(self) -> duckdb.DuckDBPyConnection:
+        """The instance in memory; a fresh one after an error that ended the last."""
+        if self._con is None:
+            self._con = duckdb.connect(":memory:", config=_SETTINGS)
+            # Its progress bar would write to the terminal of whoever embeds the library.
+            self._con.execute("SET enable_progress_bar = false")
+        return self._con
+
+    def close(self) -> None:
+        """Let go of the memory."""
+        if self._con is not None:
+            self._con.close()
+            self._con = None
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """The inter-process lock on the index. The system frees it when its holder dies."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with FileLock(self.folder / "index.lock", timeout=self._seconds, poll_interval=0.005):
+                yield
+        except Timeout:
+            raise Unavailable(
+                f"The index is in use by another process for over {self._seconds:g} s: try again in a moment."
+            ) from None
+        except PermissionError as err:
+            raise Unavailable(f"The index needs a place to be written, and {err.filename} is not one.") from None
+
+    @contextmanager
+    def open(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The database, whole and of the right stamp; an empty one if the old could not be used."""
+        with self.lock():
+            self._attach()
+            try:
+                yield self.con
+            finally:
+                self._detach()
+
+    def discard(self) -> None:
+        """Remove the index; the next opening starts an empty one."""
+        with self.lock():
+            self._remove()
+
+    def generation(self) -> str:
+        """What the last writer left beside the database: changes whenever its rows do. Needs no lock."""
+        try:
+            return (self.folder / "generation").read_text(encoding="ascii")
+        except OSError:
+            return ""
+
+    def publish(self) -> None:
+        """Tell other processes that the rows changed. Call while the database is open, after the commit."""
+        temp = self.folder / f"generation.{os.getpid()}"
+        temp.write_text(generation(self.con), encoding="ascii")
+        temp.replace(self.folder / "generation")
+
+    def matrix_file(self) -> Path:
+        """The file of vectors that belongs to the database now open."""
+        return self.folder / f"vectors-{get_meta(self.con, 'token')}.f32"
+
+    def _attach(self) -> None:
+        if self.file.exists() and self._attach_existing():
+            return
+        self._create()
+        self._use(self.file)
+
+    def _use(self, file: Path) -> None:
+        quoted = str(file).replace("'", "''")
+        self.con.execute(f"ATTACH '{quoted}' AS disk")
+        self.con.execute("USE disk")
+
+    def _detach(self) -> None:
+        """Release the file. An error inside the engine can invalidate the instance; then it is dropped whole."""
+        try:
+            self.con.execute("USE memory")
+            self.con.execute("DETACH DATABASE IF EXISTS disk")
+        except duckdb.Error:
+            self.close()
+
+    def _attach_existing(self) -> bool:
+        """Attach the file if it opens and has the right stamp; otherwise it is out of the way afterwards."""
+        try:
+            if self._left_open() and not self._survives():
+                raise duckdb.IOException("it ends the process that opens it")
+            self._use(self.file)
+            if get_meta(self.con, "stamp") == self.stamp:
+                return True
+            self._detach()
+            self._remove()
+        except (duckdb.Error, UnicodeDecodeError) as err:
+            self._detach()
+            self._set_aside(str(err))
+        return False
+
+    def _create(self) -> None:
+        token = secrets.token_hex(6)
+        fresh = self.folder / f"index-{token}.new"
+        try:
+            self._use(fresh)
+            self.con.execute(SCHEMA)
+            set_meta(self.con, {"stamp": self.stamp, "token": token, "generation": "0"})
+            self._detach()
+            fresh.replace(self.file)
+            self._sweep()
+        except (duckdb.Error, OSError) as err:
+            self._detach()
+            raise Unavailable(f"The index cannot be written in {self.folder}: {_first_line(err)}.") from None
+
+    def _left_open(self) -> bool:
+        """Whether the last process to use it died before closing: its log is still there."""
+        return self.file.with_name(self.file.name + ".wal").exists()
+
+    def _survives(self) -> bool:
+        """Whether a child process can open it. Some damaged logs abort the process that replays them."""
+        code = "import sys, duckdb; duckdb.connect(sys.argv[1]).close()"
+        try:
+            tried = subprocess.run([sys.executable, "-c", code, self.file], timeout=60, check=False, capture_output=True)
+            return tried.returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
+
+    def _set_aside(self, reason: str) -> None:
+        kept = self.folder / f"broken-{int(time.time())}.duckdb"
+        self.file.replace(kept)
+        self.file.with_name(self.file.name + ".wal").unlink(missing_ok=True)
+        for older in sorted(self.folder.glob("broken-*.duckdb"))[:-1]:
+            older.unlink(missing_ok=True)
+        self.said.append(f"The index could not be read ({_first_line(reason)}); it was rebuilt from the notes.")
+
+    def _remove(self) -> None:
+        self.file.unlink(missing_ok=True)
+        self.file.with_name(self.file.name + ".wal").unlink(missing_ok=True)
+
+    def _sweep(self) -> None:
+        """Remove what earlier databases and killed builders left."""
+        for leftover in (*self.folder.glob("vectors-*.f32"), *self.folder.glob("index-*.new*")):
+            leftover.unlink(missing_ok=True)
+
+
+@contextmanager
+def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All or nothing."""
+    con.begin()
+    try:
+        yield
+    except BaseException:
+        con.rollback()
+        raise
+    con.commit()
+
+
+def get_meta(con: duckdb.DuckDBPyConnection, key: str) -> str:
+    """One value of the meta table, "" when absent."""
+    row = con.execute("SELECT value FROM meta WHERE key = ?", [key]).fetchone()
+    return row[0] if row else ""
+
+
+def set_meta(con: duckdb.DuckDBPyConnection, values: Mapping[str, str]) -> None:
+    """Set values of the meta table."""
+    for key, value in values.items():
+        con.execute("DELETE FROM meta WHERE key = ?", [key])
+        con.execute("INSERT INTO meta VALUES (?, ?)", [key, value])
+
+
+def generation(con: duckdb.DuckDBPyConnection) -> str:
+    """Which database this is and how often its rows changed."""
+    return f"{get_meta(con, 'token')}:{get_meta(con, 'generation')}"
+
+
+def insert(con: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, Any], order: str = "") -> None:
+    """Append NumPy columns to a table in one statement (row by row is 300 times slower)."""
+    if not len(next(iter(columns.values()))):
+        return
+    rows = dict(columns)
+    con.register("incoming", rows)
+    con.execute(f"INSERT INTO {table} ({', '.join(rows)}) SELECT * FROM incoming {order}")  # noqa: S608 - own names
+    con.unregister("incoming")
+
+
+def _first_line(text: object) -> str:
+    return str(text).splitlines()[0].rstrip(".") if str(text) else "no reason given"
