@@ -1,0 +1,5 @@
+"""`python -m atlas`: the command line."""
+
+from atlas.commands import main
+
+main()

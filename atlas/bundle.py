@@ -1,0 +1,142 @@
+"""The JSON bundle: every memory byte for byte in one file, to carry between vaults."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from atlas import markdown
+from atlas.errors import AtlasError, UsageError
+from atlas.memory import Change, Finding
+from atlas.paths import check_path
+from atlas.vault import blob_id
+
+FORMAT, VERSION = "atlas-bundle", 1
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One memory of a bundle: where it lay, its id, its bytes."""
+
+    path: str
+    id: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an import would write, and what it leaves out, with the reason."""
+
+    changes: tuple[Change, ...]
+    skipped: tuple[Finding, ...]
+
+
+def dump(items: Iterable[Item], exported: str) -> str:
+    """The bundle as JSON text. Content is kept as text where that is lossless, else in base64."""
+    memories = [{"id": i.id, "path": i.path, **_content(i.data), **_readable(i)} for i in items]
+    bundle = {"format": FORMAT, "version": VERSION, "exported": exported, "memories": memories}
+    return json.dumps(bundle, ensure_ascii=False, indent=1) + "\n"
+
+
+def load(text: str) -> list[Item]:
+    """The memories of a bundle; raises UsageError if it is not one."""
+    try:
+        bundle = json.loads(text)
+    except ValueError as err:
+        raise UsageError(f"The file is not JSON ({err}): name a bundle that `atlas export` wrote.") from None
+    if not isinstance(bundle, dict) or bundle.get("format") != FORMAT:
+        raise UsageError('The file is not an Atlas bundle (no `"format": "atlas-bundle"`): name one `atlas export` wrote.')
+    if bundle.get("version") != VERSION:
+        raise UsageError(f"The bundle has version {bundle.get('version')}, this Atlas reads {VERSION}: update Atlas.")
+    try:
+        return [Item(str(m["path"]), str(m.get("id", "")), _data(m)) for m in bundle["memories"]]
+    except (KeyError, TypeError, ValueError) as err:
+        raise UsageError(f"The bundle is damaged ({type(err).__name__}: {err}): export it again.") from None
+
+
+def plan(
+    items: Iterable[Item],
+    *,
+    overwrite: bool,
+    by_id: Callable[[str], str],
+    read: Callable[[str], bytes | None],
+    taken: Callable[[str], bool],
+) -> Plan:
+    """What to write. `by_id` gives the path of an id or "", `read` a path's bytes, `taken` whether a name is in use."""
+    changes: dict[str, Change] = {}
+    skipped = []
+    for item in items:
+        try:
+            change, reason = _plan_one(item, overwrite, by_id, read, lambda p: p in changes or taken(p))
+        except AtlasError as err:
+            change, reason = None, str(err)
+        if change is None or change.path in changes:
+            skipped.append(Finding(item.path, 0, "skipped", reason or "the bundle names it twice"))
+        else:
+            changes[change.path] = change
+    return Plan(tuple(changes.values()), tuple(skipped))
+
+
+def _plan_one(
+    item: Item,
+    overwrite: bool,
+    by_id: Callable[[str], str],
+    read: Callable[[str], bytes | None],
+    taken: Callable[[str], bool],
+) -> tuple[Change | None, str]:
+    """The change for one memory, or None and why not."""
+    check_path(item.path, existing=True)
+    written = _written_id(item.data)
+    path = (by_id(written) if written else "") or item.path
+    there = read(path)
+    if there == item.data:
+        return None, "it is here already"
+    if there is None:
+        free = path if not taken(path) else _free(path, taken)
+        return Change(free, item.data, None, item.id), ""
+    same = bool(written) and _written_id(there) == written
+    if overwrite and (same or not written):
+        return Change(path, item.data, blob_id(there), item.id), ""
+    if same:
+        return None, "a different version is here; `--mode overwrite` replaces it"
+    return Change(_free(path, taken), item.data, None, item.id), ""
+
+
+def _free(path: str, taken: Callable[[str], bool]) -> str:
+    """The path with the first number behind its name that nobody has."""
+    place = PurePosixPath(path)
+    number = 2
+    while taken(candidate := str(place.with_name(f"{place.stem}-{number}{place.suffix}"))):
+        number += 1
+    return candidate
+
+
+def _written_id(data: bytes) -> str:
+    id = markdown.parse(markdown.decode(data).text, "").meta.get("id", "")
+    return id if isinstance(id, str) else ""
+
+
+def _content(data: bytes) -> dict[str, str]:
+    try:
+        return {"text": data.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode("ascii")}
+
+
+def _data(memory: Mapping[str, Any]) -> bytes:
+    if "text" in memory:
+        return str(memory["text"]).encode("utf-8", "surrogatepass")
+    return base64.b64decode(memory["base64"], validate=True)
+
+
+def _readable(item: Item) -> dict[str, Any]:
+    """What other programs want of a memory without parsing Markdown."""
+    try:
+        note = markdown.parse(markdown.decode(item.data).text, item.path)
+    except AtlasError:
+        return {}
+    return {"label": note.title, "summary": note.summary, "tags": list(note.tags), "meta": dict(note.meta)}

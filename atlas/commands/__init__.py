@@ -1,0 +1,123 @@
+"""The command line: one file per group of commands. Each command is parse, call, show."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+import click
+
+from atlas.commands._door import Door
+from atlas.errors import AtlasError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Every command: its module and its line in `atlas --help`. A module is imported when its command is used.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("write", "Make a new vault, or adopt a folder of notes without touching one."),
+    "ingest": ("write", "Store a text as memories, in one commit."),
+    "tag": ("write", "Add tags to a memory, changing nothing else of its file."),
+    "adopt": ("write", "Write an id into notes that have none."),
+    "export": ("bundle", "Write memories to a JSON bundle."),
+    "import": ("bundle", "Read memories from a JSON bundle."),
+    "search": ("read", "Find memories by their words and their meaning."),
+    "show": ("read", "Show one memory at a level of detail."),
+    "clusters": ("read", "List the clusters, or the memories of one."),
+    "stats": ("read", "Count what is there."),
+    "index": ("health", "Bring the index up to date."),
+    "status": ("health", "Say how the vault is: index, Git, and every file with a problem."),
+    "validate": ("health", "Check notes as the commit hook does."),
+    "log": ("history", "The history of the vault or of one memory."),
+    "why": ("history", "Why a memory is as it is: the commits that made it so."),
+    "changed": ("history", "What changed since a date or a commit."),
+    "undo": ("history", "Revert a commit of Atlas by a new commit."),
+    "restore": ("history", "Bring a memory, or its detail, back from history."),
+    "demo": ("demo", "Run the main job on a temporary vault, start to finish."),
+    "completion": ("demo", "Print the line that turns on completion in your shell."),
+}
+
+EXIT_INTERRUPTED = 130
+
+
+class _Lazy(click.Group):
+    """A group that knows its commands' names and imports one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"atlas.commands.{COMMANDS[cmd_name][0]}")
+        command = getattr(module, {"import": "import_"}.get(cmd_name, cmd_name))
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--vault", metavar="DIR", help="The vault; else ATLAS_VAULT, else the nearest folder with atlas.toml.")
+@click.option("--quiet", "-q", is_flag=True, help="No talk on stderr, only errors.")
+@click.version_option(package_name="memory-atlas", prog_name="atlas")
+@click.pass_context
+def atlas(ctx: click.Context, vault: str | None, quiet: bool) -> None:
+    """Atlas: an agent's memory as a Git repository of Markdown files.
+
+    Results go to stdout, talk to stderr. Most commands take --json. Exit codes: 0 done, 1 refused or found problems,
+    2 wrong usage, 3 saved but not committed, 4 index or lock unavailable, 130 interrupted.
+    """
+    ctx.obj = Door(vault=vault, quiet=quiet)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and exit. Every error is one sentence; `ATLAS_DEBUG=1` shows where it came from."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    sys.exit(_run(args))
+
+
+def _run(args: Sequence[str] | None) -> int:
+    try:
+        code = atlas.main(args, prog_name="atlas", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as err:
+        click.echo(err.ctx.get_help() if err.ctx else "")
+        return 2
+    except click.ClickException as err:
+        err.show()
+        return err.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (AtlasError, OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError) as err:
+        return _say(err)
+    return code if isinstance(code, int) else 0
+
+
+def _say(err: Exception) -> int:
+    if os.environ.get("ATLAS_DEBUG") == "1":
+        traceback.print_exc()
+    if isinstance(err, AtlasError):
+        click.echo(f"atlas: {err}", err=True)
+        return err.exit_code
+    if isinstance(err, OSError) and err.strerror:
+        what = "the disk is full" if err.errno == errno.ENOSPC else err.strerror
+        click.echo(f"atlas: {what}: {err.filename or 'no file named'}. Nothing more was done.", err=True)
+        return 1
+    click.echo(
+        f"atlas: an error Atlas did not foresee ({type(err).__name__}: {err}). "
+        "Run it again with ATLAS_DEBUG=1 and report what it prints.",
+        err=True,
+    )
+    return 1

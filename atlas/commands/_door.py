@@ -1,0 +1,111 @@
+"""What every command shares: which vault, how to print, when to exit with what."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from atlas.engine import MemoryEngine
+    from atlas.reading import ReadingEngine
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EXIT_NOT_COMMITTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """The global options of one run."""
+
+    vault: str | None = None
+    quiet: bool = False
+
+    def say(self, text: str) -> None:
+        """Talk: one line on stderr."""
+        if text and not self.quiet:
+            click.echo(text, err=True)
+
+    @contextmanager
+    def reading(self) -> Iterator[ReadingEngine]:
+        """The opened vault for reading only: quicker to load than `engine`."""
+        from atlas.config import choose_vault
+        from atlas.reading import ReadingEngine
+
+        with ReadingEngine(choose_vault(self.vault), resident=False) as engine:
+            yield engine
+            self._pass_on(engine)
+
+    def _pass_on(self, engine: ReadingEngine) -> None:
+        for line in engine.said():
+            self.say(line)
+
+    @contextmanager
+    def engine(self, **options: Any) -> Iterator[MemoryEngine]:
+        """The opened vault; what it repaired on the way is said at the end."""
+        from atlas.config import choose_vault
+        from atlas.engine import MemoryEngine
+
+        with MemoryEngine(choose_vault(self.vault), create=False, resident=False, **options) as engine:
+            yield engine
+            self._pass_on(engine)
+
+
+def json_option(command: F) -> F:
+    """Add `--json`: one JSON object on stdout and nothing else there."""
+    return click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")(command)
+
+
+def emit(value: Any) -> None:
+    """Print one strict JSON object. Everything outside ASCII is escaped, so no terminal or locale can break it."""
+    click.echo(json.dumps(plain(value), allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses, tuples and mappings as what JSON knows."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if isinstance(value, dict) or hasattr(value, "items"):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(v) for v in value]
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):  # noqa: PLR0124 - NaN
+        return None
+    return value
+
+
+def read_text(argument: str | None, file: str | None) -> str:
+    """The text a command was given: an argument, `--file`, or stdin for "-"; raises click.UsageError."""
+    given = [x for x in (argument, file) if x is not None]
+    if len(given) != 1:
+        raise click.UsageError("Give the text as one argument, as --file F, or as - to read stdin.")
+    if file not in (None, "-"):
+        return _decoded(Path(str(file)).read_bytes())
+    return _decoded(sys.stdin.buffer.read()) if "-" in given else str(argument)
+
+
+def _decoded(data: bytes) -> str:
+    from atlas.markdown import decode
+
+    return decode(data).text
+
+
+@contextmanager
+def progress(door: Door, what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on stderr for work that can take long; None without a terminal."""
+    if door.quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from atlas.view import bar
+
+    with bar(what) as update:
+        yield update

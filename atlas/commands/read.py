@@ -1,0 +1,108 @@
+"""Commands that only read: search, show, clusters, stats."""
+
+from __future__ import annotations
+
+import click
+
+from atlas import view
+from atlas.commands._door import Door, emit, json_option
+from atlas.memory import Lod
+
+
+@click.command()
+@click.argument("query")
+@click.option("-k", default=10, show_default=True, type=click.IntRange(1, 1000), help="At most this many hits.")
+@click.option("--mode", type=click.Choice(["fast", "fine"]), default="fast", show_default=True, help="How thorough.")
+@click.option("--kind", multiple=True, help="Only memories of this kind (repeatable).")
+@click.option("--tag", multiple=True, help="Only memories with this tag or one below it (repeatable).")
+@click.option("--cluster", multiple=True, help="Only members of this cluster (repeatable).")
+@click.option("--scope", help="Only below this folder of the vault.")
+@click.option("--valid-at", metavar="DATE", help="Only what was valid at this date.")
+@click.option("--explain", is_flag=True, help="Show each ranker's place for each hit.")
+@json_option
+@click.pass_obj
+def search(
+    door: Door,
+    query: str,
+    k: int,
+    mode: str,
+    kind: tuple[str, ...],
+    tag: tuple[str, ...],
+    cluster: tuple[str, ...],
+    scope: str | None,
+    valid_at: str | None,
+    explain: bool,
+    as_json: bool,
+) -> int:
+    """Find memories by their words and their meaning."""
+    with door.reading() as engine:
+        found = engine.search(
+            query, k=k, mode=mode, kind=kind, tag=tag, cluster=cluster, scope=scope, valid_at=valid_at
+        )
+    if as_json:
+        emit({"hits": found.hits, "abstained": found.abstained, "index": {"tree": found.tree, "fresh": found.fresh}})
+    elif found.hits:
+        click.echo(view.hits(found.hits, explain=explain))
+    else:
+        door.say("Nothing found.")
+    return 0
+
+
+@click.command()
+@click.argument("id")
+@click.option("--lod", type=click.Choice([lod.value for lod in Lod]), default="L2", show_default=True)
+@click.option("--as-of", metavar="REV", help="As it was at this revision or date.")
+@json_option
+@click.pass_obj
+def show(door: Door, id: str, lod: str, as_of: str | None, as_json: bool) -> int:
+    """Show one memory at a level of detail."""
+    with door.engine() as engine:
+        memory = engine.expand(id, as_of=as_of)
+    if as_json:
+        emit(
+            {
+                "id": memory.id,
+                "path": memory.path,
+                "label": memory.label,
+                "summary": memory.summary,
+                "detail": memory.detail,
+                "text": memory.at(Lod(lod)),
+                "meta": memory.meta,
+                "tags": memory.tags,
+            }
+        )
+    else:
+        click.echo(view.memory(memory, memory.at(Lod(lod))))
+    return 0
+
+
+@click.command()
+@click.argument("name", required=False)
+@json_option
+@click.pass_obj
+def clusters(door: Door, name: str | None, as_json: bool) -> int:
+    """List the clusters, or the memories of one."""
+    with door.reading() as engine:
+        found = engine.clusters(name)
+    if as_json:
+        emit({"clusters": found})
+    elif name:
+        click.echo("\n".join(f"{m.id}  {m.label}" for c in found for m in c.members))
+    else:
+        click.echo(view.table(("cluster", "size", "summary"), [(c.name, c.size, c.summary) for c in found]))
+    return 0
+
+
+@click.command()
+@json_option
+@click.pass_obj
+def stats(door: Door, as_json: bool) -> int:
+    """Count what is there."""
+    with door.reading() as engine:
+        numbers = engine.stats()
+    if as_json:
+        emit(numbers)
+    else:
+        shown = {k: ", ".join(f"{n} {v}" for n, v in x.items()) if isinstance(x, dict) else x for k, x in numbers.items()}
+        click.echo(view.facts(shown))
+    return 0

@@ -1,0 +1,270 @@
+"""`MemoryEngine`: the façade. Each verb is a few lines that call the rooms below in road order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ulid import ULID
+
+from atlas import bundle, config, edits, git, health, past, template, vault
+from atlas.errors import NotFound, UsageError
+from atlas.hand import Hand
+from atlas.ingest import Request, plan_batch
+from atlas.memory import Applied, Entry, Finding, Memory, Record
+from atlas.reading import ReadingEngine
+
+T = TypeVar("T")
+
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A memory just stored."""
+
+    id: str
+    path: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Ingested(Sequence[str]):
+    """What an ingest did. As a sequence: the ids of the memories it stored.
+
+    `duplicates` are ids that held a text already; `per_text` has, for each text given, the id that holds (the first
+    part of) it now.
+    """
+
+    memories: tuple[Stored, ...]
+    duplicates: tuple[str, ...]
+    per_text: tuple[str, ...]
+    applied: Applied
+
+    def __getitem__(self, place: Any) -> Any:
+        return [m.id for m in self.memories][place]
+
+    def __len__(self) -> int:
+        return len(self.memories)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did."""
+
+    imported: int
+    skipped: tuple[Finding, ...]
+    applied: Applied
+
+
+class MemoryEngine(ReadingEngine):
+    """An opened vault. Safe to use from threads; several engines in several processes may share a vault.
+
+    `scope` is a capability: an engine opened with one neither finds, reads nor writes anything outside it.
+    `create` makes a vault in a folder that is absent or empty; `resident` keeps the index in memory between searches.
+    """
+
+    def __init__(
+        self,
+        storage_path: str | os.PathLike[str],
+        *,
+        scope: str | None = None,
+        embedding_model: str | None = None,
+        actor: str | None = None,
+        create: bool = True,
+        resident: bool = True,
+    ) -> None:
+        root = Path(storage_path).resolve()
+        if create and (not root.exists() or (root.is_dir() and not any(root.iterdir()))):
+            template.create(root)
+        super().__init__(root, scope=scope, embedding_model=embedding_model, actor=actor, resident=resident)
+        self._hand = Hand(self.config, self._index, self._repository)
+
+    # ---------------------------------------------------------------- writing
+
+    def ingest(self, text: str, **options: Any) -> Ingested:
+        """Store a text: one memory, or one each for the statements of a list. Options are those of `Request`.
+
+        The same text again is a duplicate and stores nothing.
+        """
+        return self.ingest_many([Request(text, **options)])
+
+    def ingest_many(
+        self, requests: Iterable[Request], progress: Callable[[int, int], None] | None = None
+    ) -> Ingested:
+        """Store many texts with one commit per 500. Texts of one scope know nothing of those of another."""
+        todo = [replace(r, scope=self._scope(r.scope)) for r in requests]
+        done: list[Ingested] = []
+        for _, group in groupby(todo, key=lambda r: r.scope):
+            for batch in batched(group, _BATCH):
+                done.append(self._ingest_batch(batch))
+                if progress:
+                    progress(sum(len(d.per_text) for d in done), len(todo))
+        return Ingested(
+            tuple(m for d in done for m in d.memories),
+            tuple(x for d in done for x in d.duplicates),
+            tuple(x for d in done for x in d.per_text),
+            _joined([d.applied for d in done if d.applied.paths]),
+        )
+
+    def _ingest_batch(self, requests: Sequence[Request]) -> Ingested:
+        with self._hand.lock():
+            with self._catalog(str(requests[0].scope)) as catalog:
+                plan = plan_batch(
+                    requests,
+                    now=config.now(),
+                    new_id=lambda: str(ULID()),
+                    taken=vault.names_taken(self.config),
+                    stored=catalog.with_text,
+                    related=catalog.with_entities,
+                    total=catalog.count(),
+                )
+            changes = [*plan.changes, *edits.add_tags(plan.joins, self._read_bytes)]
+            record = Record("ingest", plan.subject, actor=self.config.actor, memories=tuple(d.id for d in plan.drafts))
+            applied = self._hand.apply(changes, record) if changes else Applied(())
+        stored = tuple(Stored(d.id, d.path, d.label) for d in plan.drafts)
+        return Ingested(stored, plan.duplicates, plan.per_text, applied)
+
+    def edit(self, name: str, edit: Callable[[str], str], *, reason: str = "", op: str = "edit") -> Applied:
+        """Change the text of a memory by a function; tried again on the newer text if the file changed meanwhile."""
+        return self._edit_all([name], edit, op=op, reason=reason)
+
+    def append(self, name: str, text: str, *, reason: str = "") -> Applied:
+        """Add a paragraph at the end of a memory."""
+        return self.edit(name, lambda old: edits.append(old, text), reason=reason)
+
+    def tag(self, name: str, tags: Sequence[str], *, reason: str = "") -> Applied:
+        """Add tags, changing nothing else of the file; raises Unparsable if its metadata cannot be read."""
+        return self.edit(name, lambda old: edits.tagged(old, tags), reason=reason, op="tag")
+
+    def adopt(self, paths: Sequence[str] = ()) -> tuple[Applied, list[Finding]]:
+        """Write an id into the notes that have none (all, or those named); and which were left alone, and why."""
+        with self._hand.lock():
+            with self._catalog() as catalog:
+                cards = [catalog.find(p) for p in paths] if paths else catalog.cards()
+            changes, refused = edits.adopt([c.path for c in cards if not c.written_id], self._read_bytes, lambda: str(ULID()))
+            record = Record("adopt", f"Give {len(changes)} notes an id", actor=self.config.actor)
+            applied = self._hand.apply(changes, record) if changes else Applied(())
+        return applied, refused
+
+    def _edit_all(self, names: Sequence[str], edit: Callable[[str], str], *, op: str, reason: str) -> Applied:
+        def attempt() -> Applied:
+            with self._hand.lock():
+                with self._catalog() as catalog:
+                    cards = [catalog.find(name) for name in names]
+                changes = edits.changes([c.path for c in cards], self._read_bytes, edit)
+                subject = f"{op.capitalize()} {', '.join(c.label for c in cards)}"
+                record = Record(op, subject, reason, self.config.actor, memories=tuple(c.id for c in cards))
+                return self._hand.apply(changes, record) if changes else Applied(())
+
+        return edits.retried(attempt)
+
+    # ----------------------------------------------------------------- health
+
+    def status(self) -> dict[str, Any]:
+        """How the vault is: index, Git, work not committed, and every file with a problem."""
+        with self._catalog() as catalog:
+            return health.status(self.config, catalog, self._index, self._hand.waiting())
+
+    def validate(self, paths: Sequence[str] = (), *, staged: bool = False) -> list[Finding]:
+        """What is wrong with these notes, all notes, or the staged ones."""
+        return health.validate(self.config, paths, self._under_git() if staged else None)
+
+    # ---------------------------------------------------------------- history
+
+    def expand(self, name: str, *, as_of: str | None = None) -> Memory:
+        """A whole memory, by id, path, title or alias; `as_of` a revision or date. Raises NotFound, Ambiguous."""
+        if as_of is None:
+            return super().expand(name)
+        return past.memory_at(self._under_git(), name, as_of, self._card)
+
+    def history(self, name: str | None = None, *, limit: int = 50) -> list[Entry]:
+        """Commits that touched the vault, or one memory (which may be gone by now), newest first."""
+        return past.entries(self._under_git(), name, self._card, limit)
+
+    def changed(self, since: str) -> list[Entry]:
+        """Commits after a date or a revision."""
+        return past.changed(self._under_git(), since)
+
+    def undo(self, commit: str | None = None) -> tuple[Applied, list[str]]:
+        """Revert a commit of Atlas, the last one by default, by a new commit; and the memories that came back."""
+        repository = self._under_git()
+        with self._hand.lock():
+            changes, record = past.undo(repository, commit, self._read_or_none)
+            return self._hand.apply(changes, replace(record, actor=self.config.actor)), list(record.memories)
+
+    def restore(self, name: str) -> tuple[Applied, list[str]]:
+        """Bring a memory that is gone, or the detail one has lost, back from history."""
+        repository = self._under_git()
+        with self._hand.lock():
+            changes, record = past.restore(repository, name, self._card, self._read_or_none)
+            return self._hand.apply(changes, replace(record, actor=self.config.actor)), list(record.memories)
+
+    # ---------------------------------------------------------------- bundles
+
+    def export_memories(self, file: str | os.PathLike[str], *, scope: str | None = None) -> int:
+        """Write the memories, byte for byte, to a JSON bundle; how many."""
+        with self._catalog(self._scope(scope)) as catalog:
+            cards = catalog.cards()
+        items = [bundle.Item(c.path, c.id, self._read_bytes(c.path)) for c in cards]
+        vault.write_elsewhere(Path(file), bundle.dump(items, config.now().isoformat()).encode("utf-8", "surrogatepass"))
+        return len(items)
+
+    def import_memories(self, file: str | os.PathLike[str], *, mode: str = "merge") -> Imported:
+        """Read a JSON bundle in one commit. `merge` leaves what is here alone, `overwrite` replaces it."""
+        if mode not in ("merge", "overwrite"):
+            raise UsageError("The mode of an import is merge or overwrite.")
+        items = bundle.load(Path(file).read_text(encoding="utf-8", errors="surrogatepass"))
+        with self._hand.lock():
+            with self._catalog() as catalog:
+                plan = bundle.plan(
+                    items,
+                    overwrite=mode == "overwrite",
+                    by_id=catalog.owner,
+                    read=self._read_or_none,
+                    taken=vault.names_taken(self.config),
+                )
+            passed, refused = self._hand.sifted(plan.changes)
+            record = Record("import", f"Import {len(passed)} memories", actor=self.config.actor)
+            applied = self._hand.apply(passed, record) if passed else Applied(())
+        return Imported(len(passed), (*plan.skipped, *refused), applied)
+
+    # ------------------------------------------------------------------ rooms
+
+    def _read_bytes(self, path: str) -> bytes:
+        return vault.read(self.config, path)
+
+    def _read_or_none(self, path: str) -> bytes | None:
+        try:
+            return vault.read(self.config, path)
+        except NotFound:
+            return None
+
+    def _repository(self) -> git.Repository | None:
+        return git.find(self.config.root)
+
+    def _under_git(self) -> git.Repository:
+        repository = git.find(self.config.root)
+        if repository is None:
+            raise UsageError("This vault is not under Git, so it has no history: run `git init` in it.")
+        return repository
+
+
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The items in lists of `size`, the last one shorter."""
+    source = iter(items)
+    while batch := list(islice(source, size)):
+        yield batch
+
+
+def _joined(applied: Sequence[Applied]) -> Applied:
+    """Several batches as one: all their paths, the last commit, and the first reason something was not committed."""
+    if not applied:
+        return Applied(())
+    failed = [a for a in applied if not a.committed]
+    last = (failed or list(applied))[-1]
+    return Applied(tuple(p for a in applied for p in a.paths), last.commit, last.note)

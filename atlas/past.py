@@ -1,0 +1,196 @@
+"""The way back: a memory as it was, what undoing or restoring would write, and what Git knows of renames. Plans only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from atlas import derive, git, history, markdown
+from atlas.config import ENDINGS, now
+from atlas.errors import AtlasError, NotFound, NotText, UsageError
+from atlas.identity import derived_id
+from atlas.memory import Change, Entry, Memory, Record
+from atlas.source import decode
+from atlas.vault import blob_id
+
+Read = Callable[[str], bytes | None]
+
+#: How many versions of a file are looked at for the one with the most detail.
+_VERSIONS = 200
+#: How many entries `changed` lists at most.
+_MOST = 10_000
+
+
+class Named(Protocol):
+    """A memory the index knows."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def id(self) -> str: ...
+
+
+Find = Callable[[str], Named]
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A memory that is in history only: its last path and the last commit that held it."""
+
+    path: str
+    id: str
+    commit: str
+
+
+def entries(repository: git.Repository, name: str | None, find: Find, limit: int) -> list[Entry]:
+    """The history of the vault, or of a memory that is here or gone; raises NotFound, Ambiguous."""
+    if name is None:
+        return history.log(repository, limit=limit)
+    try:
+        card = find(name)
+    except NotFound:
+        gone = find_gone(repository, name)
+        return history.log(repository, path=gone.path, memory=gone.id, limit=limit)
+    return history.log(repository, path=card.path, memory=card.id, limit=limit)
+
+
+def memory_at(repository: git.Repository, name: str, as_of: str, find: Find) -> Memory:
+    """The memory as a revision or date had it, wherever it lay then; raises NotFound."""
+    commit = history.resolve(repository, as_of, now())
+    tree = repository.tree(commit, ENDINGS)
+    path = _path_at(repository, commit, tree, name, find)
+    data = repository.read(commit, path)
+    return derive.memory(_id(data) or derived_id(path), path, data)
+
+
+def changed(repository: git.Repository, since: str) -> list[Entry]:
+    """What happened after a date, "2 weeks ago" or a revision; raises NotFound for anything else."""
+    try:
+        start = history.resolve(repository, since, now(), day_ends=False)
+    except NotFound:
+        if history.moment(since, now()) is None:
+            raise
+        start = ""  # a moment before the first commit
+    return history.log(repository, since=start, limit=_MOST)
+
+
+def _path_at(repository: git.Repository, commit: str, tree: dict[str, str], name: str, find: Find) -> str:
+    wanted = [name, f"{name}.md"]
+    try:
+        wanted.append(find(name).path)
+    except NotFound:
+        gone = find_gone(repository, name)
+        wanted.append(gone.path)
+    for rename in history.renames(repository):
+        if rename.new == wanted[-1]:
+            wanted.append(rename.old)
+    for path in wanted:
+        if path in tree:
+            return path
+    raise NotFound(f"memory at {commit[:9]}", name, "It may not have existed by then; `atlas log` shows its history.")
+
+
+def find_gone(repository: git.Repository, name: str) -> Gone:
+    """A memory that only history has, by id or by path; raises NotFound."""
+    tree = repository.tree("HEAD", ENDINGS) if repository.head() else {}
+    for entry in history.log(repository, memory=name, limit=_VERSIONS) or history.log(repository, limit=_VERSIONS):
+        for path in entry.paths:
+            if path in tree or not path.lower().endswith(ENDINGS):
+                continue
+            for rev in (entry.commit, f"{entry.commit}^"):
+                data = _read_at(repository, rev, path)
+                id = "" if data is None else _id(data)
+                if data is not None and name in (path, path.removesuffix(".md"), id, derived_id(path)):
+                    return Gone(path, id or derived_id(path), repository.run("rev-parse", rev).decode().strip())
+    raise NotFound("memory", name, "`atlas log` lists what history holds.")
+
+
+def undo(repository: git.Repository, commit: str | None, read: Read) -> tuple[list[Change], Record]:
+    """What reverting a commit of Atlas would write; raises UsageError if there is none, GitRefused on overlap."""
+    sha = commit or _last_not_undone(repository)
+    if not sha:
+        raise UsageError("There is no commit of Atlas to undo: `atlas log` shows the history.")
+    sha = history.resolve(repository, sha, now())
+    files = history.revert_files(repository, sha, read)
+    entry = next((e for e in history.log(repository, limit=_VERSIONS) if e.commit == sha), None)
+    subject = entry.subject if entry else sha[:9]
+    memories = tuple(entry.memories) if entry else ()
+    record = Record("undo", f"Undo: {subject}", f"reverts {sha}", memories=memories)
+    return _changes(files, read), record
+
+
+def _last_not_undone(repository: git.Repository) -> str:
+    """The newest commit of Atlas that no later undo took back, and that is no undo itself."""
+    undone: set[str] = set()
+    for entry in history.log(repository, limit=_VERSIONS):
+        if entry.op == "undo":
+            undone.add(entry.reason.removeprefix("reverts "))
+        elif entry.op not in ("edit-by-hand", "init") and entry.commit not in undone and _is_ours(repository, entry):
+            return entry.commit
+    return ""
+
+
+def _is_ours(repository: git.Repository, entry: Entry) -> bool:
+    return f"{history.OP}: " in repository.run("show", "--no-patch", "--format=%B", entry.commit).decode("utf-8", "replace")
+
+
+def restore(repository: git.Repository, name: str, find: Find, read: Read) -> tuple[list[Change], Record]:
+    """What brings a memory back: the file if it is gone, else the fullest earlier text if it had more detail."""
+    try:
+        card = find(name)
+    except NotFound:
+        gone = find_gone(repository, name)
+        data = repository.read(gone.commit, gone.path)
+        record = Record("restore", f"Restore {gone.path}", f"from {gone.commit}", memories=(gone.id,))
+        return _changes({gone.path: data}, read), record
+    commit, data = _fullest(repository, card.path, card.id)
+    present = read(card.path)
+    if data is None or present is None or len(_detail(data)) <= len(_detail(present)):
+        raise UsageError(f"{card.path} has all the detail it ever had: there is nothing to restore.")
+    record = Record("restore", f"Restore the detail of {card.path}", f"from {commit}", memories=(card.id,))
+    return _changes({card.path: data}, read), record
+
+
+def _fullest(repository: git.Repository, path: str, id: str) -> tuple[str, bytes | None]:
+    """The version of a memory with the longest detail, the newest of equals, and its commit."""
+    best: tuple[str, bytes | None] = ("", None)
+    for entry in history.log(repository, path=path, memory=id, limit=_VERSIONS):
+        for there in entry.paths:
+            data = _read_at(repository, entry.commit, there)
+            if data is None or (there != path and _id(data) != id):
+                continue
+            if best[1] is None or len(_detail(data)) > len(_detail(best[1])):
+                best = (entry.commit, data)
+    return best
+
+
+def _detail(data: bytes) -> str:
+    try:
+        return markdown.parse(decode(data).text, "").detail
+    except NotText:
+        return ""
+
+
+def _id(data: bytes) -> str:
+    try:
+        id = markdown.parse(decode(data).text, "").meta.get("id", "")
+    except NotText:
+        return ""
+    return id if isinstance(id, str) else ""
+
+
+def _read_at(repository: git.Repository, rev: str, path: str) -> bytes | None:
+    try:
+        return repository.read(rev, path)
+    except AtlasError:
+        return None
+
+
+def _changes(files: dict[str, bytes | None], read: Read) -> list[Change]:
+    """The files to be written, as changes against what is on disk now."""
+    out = []
+    for path, data in files.items():
+        present = read(path)
+        out.append(Change(path, data, None if present is None else blob_id(present)))
+    return out

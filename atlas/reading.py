@@ -1,0 +1,153 @@
+"""The reading half of the façade: search, expand, clusters, numbers. It loads nothing that only writing needs.
+
+`atlas search` is a process of its own each time, and the writing half costs a third of a second to import.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from atlas import clusters, config, derive, identity, vault
+from atlas.catalog import Card, Catalog
+from atlas.errors import NotAVault, OutsideVault, UsageError
+from atlas.index import Report
+from atlas.markdown import when
+from atlas.memory import Hit, Memory, Scope
+from atlas.search import Filters
+from atlas.snapshot import Index
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer to a search. `tree` is the commit the vault stands on, "" without one."""
+
+    hits: tuple[Hit, ...]
+    abstained: bool
+    tree: str
+    fresh: bool = True
+
+
+class ReadingEngine:
+    """An opened vault, for reading. Safe to use from threads; several in several processes may share a vault.
+
+    `scope` is a capability: an engine opened with one finds nothing outside it. `resident` keeps the index in memory
+    between searches, which is right for a program that asks more than once.
+    """
+
+    def __init__(
+        self,
+        storage_path: str | os.PathLike[str],
+        *,
+        scope: str | None = None,
+        embedding_model: str | None = None,
+        actor: str | None = None,
+        resident: bool = True,
+    ) -> None:
+        root = Path(storage_path).resolve()
+        if not (root / config.MARKER).is_file():
+            raise NotAVault(str(root))
+        self.config = config.load(root, scope=Scope(scope) if scope else None, embedding=embedding_model, actor=actor)
+        self._index = Index(self.config, self._lineage, keep=resident)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of memory. Nothing is lost without it."""
+        self._index.close()
+
+    def said(self) -> list[str]:
+        """What a person should know of repairs made since the last call."""
+        return self._index.said()
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int = 10,
+        mode: str = "fast",
+        kind: Sequence[str] = (),
+        tag: Sequence[str] = (),
+        cluster: Sequence[str] = (),
+        scope: str | None = None,
+        valid_at: str | None = None,
+    ) -> Found:
+        """The memories that fit best, and the state of the vault they were ranked in. `mode` fine is as fast for now."""
+        if k < 1 or mode not in ("fast", "fine"):
+            raise UsageError("A search wants k of at least 1, and the mode fast or fine.")
+        filters = Filters(
+            Scope(self._scope(scope)), tuple(kind), tuple(t.lstrip("#") for t in tag), tuple(cluster), _micros(valid_at)
+        )
+        with self._index.reader() as reader:
+            hits = reader.search(query, self._index.query_vector(query), filters, k)
+            return Found(tuple(hits), not hits, reader.head)
+
+    def retrieve(self, query: str, k: int = 10, **filters: Any) -> list[Hit]:
+        """The hits of `search`, best first."""
+        return list(self.search(query, k=k, **filters).hits)
+
+    def expand(self, name: str) -> Memory:
+        """A whole memory, by id, path, title or alias; raises NotFound, Ambiguous."""
+        card = self._card(name)
+        return derive.memory(card.id, card.path, vault.read(self.config, card.path))
+
+    def clusters(self, name: str | None = None) -> list[clusters.Cluster]:
+        """The clusters, largest first; or one with its members."""
+        with self._catalog() as catalog:
+            return clusters.bundle(catalog.cards(), name)
+
+    def stats(self) -> dict[str, Any]:
+        """What is there, in numbers."""
+        with self._catalog() as catalog:
+            return catalog.numbers()
+
+    def refresh(
+        self, *, full: bool = False, rebuild: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> Report:
+        """Bring the index up to date and report; every search does the same by itself."""
+        return self._index.refresh(full=full, rebuild=rebuild, progress=progress)
+
+    @contextmanager
+    def _catalog(self, scope: str | None = None) -> Iterator[Catalog]:
+        with self._index.reader() as reader:
+            yield Catalog(reader.con, self.config.scope if scope is None else Scope(scope))
+
+    def _card(self, name: str) -> Card:
+        with self._catalog() as catalog:
+            return catalog.find(name)
+
+    def _scope(self, wanted: str | Scope | None) -> str:
+        """The scope of one call: the engine's own, or a part of it; raises OutsideVault for any other."""
+        if wanted is None:
+            return self.config.scope.prefix
+        scope = wanted if isinstance(wanted, Scope) else Scope(wanted)
+        if not scope.within(self.config.scope):
+            raise OutsideVault(scope.prefix, f"this engine may only work below {self.config.scope.prefix}")
+        return scope.prefix
+
+    def _lineage(self, since: str) -> tuple[identity.Lineage, bool]:
+        """What Git knows of renames. Loaded when asked for: most searches find nothing new, and Git costs 0.1 s."""
+        found: tuple[identity.Lineage, bool] = import_module("atlas.lineage").lineage(self.config.root, since)
+        return found
+
+
+def _micros(date: str | None) -> int | None:
+    if date is None:
+        return None
+    moment = when(date)
+    if moment is None:
+        raise UsageError(f"{date!r} is not a date such as 2026-01-31 or 2026-01-31T09:00:00Z.")
+    return int(moment.timestamp() * 1_000_000)
+

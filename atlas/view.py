@@ -1,0 +1,99 @@
+"""All that a person sees: results as text, tables and bars. rich is loaded only where a terminal is."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from atlas.memory import Entry, Finding, Hit, Memory
+
+_WIDTH = 100
+_PASSAGE_LINES = 3
+
+
+def hits(found: Sequence[Hit], *, explain: bool = False) -> str:
+    """Search results: rank, label, place, passage."""
+    blocks = []
+    for number, hit in enumerate(found, 1):
+        heading = f" › {hit.heading}" if hit.heading else ""
+        lines = [f"{number:>2}. {hit.label}{heading}", f"    {hit.path}:{hit.line}  {hit.kind}  {hit.id}"]
+        lines += _passage(hit.text, hit.label)
+        if explain:
+            lines.append(f"    score {hit.score:.3f}: {_reasons(hit.why)}")
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def _passage(text: str, label: str) -> list[str]:
+    flat = " ".join(text.split())
+    if flat == label:
+        return []
+    return [
+        "    " + line for line in textwrap.wrap(flat, _WIDTH - 4, max_lines=_PASSAGE_LINES, placeholder=" …")
+    ]
+
+
+def _reasons(why: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} #{v['rank']}" for name, v in why.items() if isinstance(v, Mapping) and v.get("rank"))
+
+
+def memory(found: Memory, text: str) -> str:
+    """One memory at one level of detail."""
+    facts = [f"{key}: {value}" for key, value in found.meta.items() if key != "id" and isinstance(value, str) and value]
+    head = [found.label, f"{found.path}  {found.id}", *(["  ".join(facts)] if facts else [])]
+    return "\n".join(head) + (f"\n\n{text.strip()}" if text.strip() != found.label else "")
+
+
+def findings(found: Iterable[Finding]) -> str:
+    """Problems, one a line, in the form editors jump to."""
+    return "\n".join(f"{f.path}:{f.line or 1}: {f.kind}: {f.message}" for f in found)
+
+
+def entries(found: Sequence[Entry]) -> str:
+    """History, newest first: when, what, which commit, why."""
+    blocks = []
+    for e in found:
+        lines = [f"{e.commit[:9]}  {e.time[:16].replace('T', ' ')}  {e.op:<8}  {e.subject}"]
+        if e.reason and e.reason != e.subject:
+            lines.append(f"           because {e.reason}")
+        if e.actor or e.policy:
+            lines.append("           " + ", ".join(x for x in (f"by {e.actor}" if e.actor else "", e.policy) if x))
+        blocks.append("\n".join(lines))
+    return "\n".join(blocks)
+
+
+def facts(pairs: Mapping[str, Any]) -> str:
+    """Names and values in two columns."""
+    width = max((len(k) for k in pairs), default=0)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in pairs.items())
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Rows under headings: drawn by rich on a terminal, separated by tabs for other programs."""
+    if not sys.stdout.isatty():
+        return "\n".join("\t".join(map(str, row)) for row in rows)
+    from rich.console import Console  # noqa: PLC0415 - 50 ms that a pipe does not pay
+    from rich.table import Table  # noqa: PLC0415
+
+    drawn = Table(*columns, box=None, header_style="bold", pad_edge=False)
+    for row in rows:
+        drawn.add_row(*map(str, row))
+    console = Console()
+    with console.capture() as captured:
+        console.print(drawn)
+    return captured.get().rstrip()
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr; call it with (done, all)."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import Progress  # noqa: PLC0415
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
