@@ -1,0 +1,119 @@
+"""What every benchmark prints and keeps: the machine, the versions, the commit, the data's hash, the figures."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+_PACKAGES = ("duckdb", "numpy", "gitpython", "tokenizers", "wordllama", "pystemmer")
+
+
+def machine() -> dict[str, Any]:
+    """Cores, processor, system, Python and package versions."""
+    cpu = next(
+        (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
+        platform.processor(),
+    )
+    return {
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cpu": cpu,
+        "system": f"{platform.system()} {platform.release().split('-')[0]}",
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in _PACKAGES},
+    }
+
+
+def _lines(file: str) -> list[str]:
+    place = Path(file)
+    return place.read_text(encoding="utf-8").splitlines() if place.exists() else []
+
+
+def commit() -> str:
+    """The commit that is measured, marked when the package differs from it."""
+    words = ["git", "-C", str(ROOT)]
+    head = subprocess.run([*words, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    changed = subprocess.run([*words, "status", "--porcelain", "atlas"], capture_output=True, text=True, check=True)
+    return head + ("+changes" if changed.stdout else "")
+
+
+def sha256(file: Path) -> str:
+    """The hash that names a data file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def keep(name: str, figures: dict[str, Any], **facts: Any) -> None:
+    """Print the figures and write them to `benchmarks/results/NAME.json`."""
+    result = {
+        "benchmark": name,
+        "date": time.strftime("%Y-%m-%d"),
+        "commit": commit(),
+        "machine": machine(),
+        **facts,
+        "figures": figures,
+    }
+    RESULTS.mkdir(exist_ok=True)
+    text = json.dumps(result, indent=2, ensure_ascii=False)
+    (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    print(text)
+
+
+def timed(work: Callable[[], object], repeats: int) -> list[float]:
+    """Wall seconds of each of `repeats` runs."""
+    taken = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - began)
+    return taken
+
+
+def spread(seconds: Sequence[float]) -> dict[str, float]:
+    """Median, least and most of some runs, in seconds."""
+    return {
+        "median": round(statistics.median(seconds), 4),
+        "least": round(min(seconds), 4),
+        "most": round(max(seconds), 4),
+        "runs": len(seconds),
+    }
+
+
+def atlas(*words: str, cwd: Path) -> dict[str, Any]:
+    """Run the command line as a process of its own; what `--json` printed, with the wall and CPU seconds it took."""
+    began, before = time.perf_counter(), os.times()
+    done = subprocess.run(
+        [sys.executable, "-m", "atlas", *words, "--json"], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    after = os.times()
+    if done.returncode:
+        sys.exit(f"atlas {' '.join(words)} exited with {done.returncode}: {done.stderr}")
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return {"out": json.loads(done.stdout), "wall": time.perf_counter() - began, "cpu": cpu}
+
+
+def unpack(archive: Path, folder: Path) -> Path:
+    """Unpack a data archive; the folder that holds its one top folder's content."""
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    inside = [p for p in folder.iterdir() if p.is_dir()]
+    return inside[0] if len(inside) == 1 else folder
+
+
+def git(folder: Path, *words: str) -> str:
+    """Run Git with a benchmark's own identity."""
+    identity = ["-c", "user.name=bench", "-c", "user.email=bench@example.test"]
+    return subprocess.run(
+        ["git", *identity, *words], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
