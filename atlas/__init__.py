@@ -29,7 +29,7 @@ _PUBLIC = {
 __all__ = ["AtlasError", "Hit", "Lod", "Memory", "MemoryEngine", "Scope", "Trust", "__version__"]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - the type depends on the name
+def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         return getattr(importlib.import_module(_PUBLIC[name]), name)
     raise AttributeError(f"module 'atlas' has no attribute {name!r}")

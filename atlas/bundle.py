@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -16,6 +17,9 @@ from atlas.paths import check_path
 from atlas.vault import blob_id
 
 FORMAT, VERSION = "atlas-bundle", 1
+#: Why most memories of a bundle imported twice are skipped.
+HERE = "it is here already"
+_LONE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +43,21 @@ def dump(items: Iterable[Item], exported: str) -> str:
     """The bundle as JSON text. Content is kept as text where that is lossless, else in base64."""
     memories = [{"id": i.id, "path": i.path, **_content(i.data), **_readable(i)} for i in items]
     bundle = {"format": FORMAT, "version": VERSION, "exported": exported, "memories": memories}
-    return json.dumps(bundle, ensure_ascii=False, indent=1) + "\n"
+    text = json.dumps(bundle, ensure_ascii=False, indent=1) + "\n"
+    # Half a surrogate pair, from a file name that is not UTF-8, cannot stand in a UTF-8 file; its escape can.
+    return _LONE.sub(lambda m: f"\\u{ord(m.group()):04x}", text)
 
 
-def load(text: str) -> list[Item]:
-    """The memories of a bundle; raises UsageError if it is not one."""
+def load(data: str | bytes) -> list[Item]:
+    """The memories of a bundle; raises UsageError if it is not one. Bytes may be UTF-8, -16 or -32, and have a BOM."""
     try:
-        bundle = json.loads(text)
-    except ValueError as err:
+        bundle = json.loads(data.removeprefix("\ufeff") if isinstance(data, str) else data)
+    except (ValueError, RecursionError) as err:
         raise UsageError(f"The file is not JSON ({err}): name a bundle that `atlas export` wrote.") from None
     if not isinstance(bundle, dict) or bundle.get("format") != FORMAT:
-        raise UsageError('The file is not an Atlas bundle (no `"format": "atlas-bundle"`): name one `atlas export` wrote.')
+        raise UsageError(
+            'The file is not an Atlas bundle (no `"format": "atlas-bundle"`): name one `atlas export` wrote.'
+        )
     if bundle.get("version") != VERSION:
         raise UsageError(f"The bundle has version {bundle.get('version')}, this Atlas reads {VERSION}: update Atlas.")
     try:
@@ -94,23 +102,28 @@ def _plan_one(
     path = (by_id(written) if written else "") or item.path
     there = read(path)
     if there == item.data:
-        return None, "it is here already"
-    if there is None:
-        free = path if not taken(path) else _free(path, taken)
-        return Change(free, item.data, None, item.id), ""
-    same = bool(written) and _written_id(there) == written
-    if overwrite and (same or not written):
+        return None, HERE
+    if there is None and not taken(path):
+        return Change(path, item.data, None, item.id), ""
+    same = there is not None and bool(written) and _written_id(there) == written
+    if there is not None and overwrite and (same or not written):
         return Change(path, item.data, blob_id(there), item.id), ""
     if same:
         return None, "a different version is here; `--mode overwrite` replaces it"
-    return Change(_free(path, taken), item.data, None, item.id), ""
+    free = _beside(path, item.data, taken, read)
+    return (Change(free, item.data, None, item.id), "") if free else (None, HERE)
 
 
-def _free(path: str, taken: Callable[[str], bool]) -> str:
-    """The path with the first number behind its name that nobody has."""
+def _beside(path: str, data: bytes, taken: Callable[[str], bool], read: Callable[[str], bytes | None]) -> str:
+    """The path with the first number behind its name that nobody has; "" if one of those before holds these bytes.
+
+    Without that, each time the same bundle was imported a note without an id came once more.
+    """
     place = PurePosixPath(path)
     number = 2
     while taken(candidate := str(place.with_name(f"{place.stem}-{number}{place.suffix}"))):
+        if read(candidate) == data:
+            return ""
         number += 1
     return candidate
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from atlas.derive import SEP, parted
+from atlas.keys import SEP, parted
 from atlas.errors import Ambiguous, NotFound
 from atlas.memory import CLUSTER_PREFIX, Finding, Scope
 from atlas.search import Filters
@@ -55,7 +55,7 @@ class Catalog:
         where, bound = Filters(self._scope).sql()
         rows = self._con.execute(
             "SELECT l.path, l.ident, l.blob, n.label, n.kind, n.tags, n.entities, n.aliases, n.text_key, n.id "
-            f"FROM listing l JOIN notes n USING (note) WHERE {where} AND ({extra}) ORDER BY l.path",  # noqa: S608
+            f"FROM listing l JOIN notes n USING (note) WHERE {where} AND ({extra}) ORDER BY l.path",
             [*bound, *values],
         ).fetchall()
         return [
@@ -69,7 +69,8 @@ class Catalog:
         The most exact reading wins; nothing but an id is matched by its beginning. Raises NotFound, Ambiguous.
         """
         wanted = unicodedata.normalize("NFC", name.strip())
-        for extra, values in _readings(wanted):
+        as_spelled: list[tuple[str, list[Any]]] = [("l.path = ?", [name])]
+        for extra, values in as_spelled + _readings(wanted):
             found = self.cards(extra, values)
             if len(found) == 1:
                 return found[0]

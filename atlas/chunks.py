@@ -7,16 +7,17 @@ long note is found like the first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from atlas.memory import CLUSTER_PREFIX
-from atlas.note import Note
-
-STAMP = "chunks-1"
+from atlas.note import KNOWN_KEYS, Note
 
 #: The size a piece is filled up to, and the size it never exceeds, in characters (about 150 and 250 English words).
 FULL_CHARS = 900
+#: Pieces of neighbouring sections that come to less than this together are one passage.
+SHORT_CHARS = 600
 MAX_CHARS = 1500
 
 #: Headings of Atlas's own layout: they name the level of detail, not the subject.
@@ -33,7 +34,10 @@ _BREAKS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?ã€
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One passage; `seq` 0 is the note's names, its text begins at 1. `context` is searched with the text but not shown; `line` is its line in the file, from 1."""
+    """One passage; `seq` 0 is the note's names, its text begins at 1.
+
+    `context` is searched with the text but not shown; `line` is its line in the file, from 1.
+    """
 
     seq: int
     heading: str
@@ -53,7 +57,7 @@ def split(note: Note) -> tuple[Chunk, ...]:
     A note of one passage has its names in that passage's context instead: as a passage of their own they stood
     between the turns of a conversation and cost .03 of recall there.
     """
-    body = list(_sections(note))
+    body = list(_joined(_sections(note)))
     names = _names(note, body[0][2] if body else "")
     if names and len(body) == 1:
         heading, line, text = body[0]
@@ -69,9 +73,15 @@ def _names(note: Note, opening: str) -> str:
     parts += [*note.aliases, *(t.replace("/", " ") for t in note.tags if not t.startswith(CLUSTER_PREFIX))]
     if note.summary and note.summary not in note.body:
         parts.append(note.summary)
-    if not note.readable:
-        parts.append(note.head)
+    parts += [note.raw_head] if not note.readable else _values(note.meta)
     return "\n".join(dict.fromkeys(p for p in parts if p))[:MAX_CHARS]
+
+
+def _values(meta: Mapping[str, Any]) -> list[str]:
+    """What a person wrote under keys of their own (`author: â€¦`); Atlas's keys are looked up, not searched."""
+    own = (value for key, value in meta.items() if key.lower() not in KNOWN_KEYS)
+    words = [value if isinstance(value, list) else [value] for value in own]
+    return [word for group in words for word in group if isinstance(word, str)]
 
 
 def _sections(note: Note) -> Iterator[tuple[str, int, str]]:
@@ -94,6 +104,21 @@ def _sections(note: Note) -> Iterator[tuple[str, int, str]]:
         for offset, piece in pieces(_words_only(section[skip:])):
             line = first_line + note.body.count("\n", 0, start + skip) + section[skip:].count("\n", 0, offset)
             yield heading, line, piece
+
+
+def _joined(sections: Iterable[tuple[str, int, str]]) -> Iterator[tuple[str, int, str]]:
+    """Short pieces brought together with the ones that follow, under their headings: a list of stubs is one passage."""
+    last: tuple[str, int, str] | None = None
+    for heading, line, text in sections:
+        if last is not None and len(last[2]) + len(text) < SHORT_CHARS:
+            own = heading.rpartition(" > ")[2] if heading != last[0] else ""
+            last = (last[0], last[1], "\n".join(part for part in (last[2], own, text) if part))
+            continue
+        if last is not None:
+            yield last
+        last = (heading, line, text)
+    if last is not None:
+        yield last
 
 
 def _repeats(summary: str, detail: str) -> bool:

@@ -26,7 +26,7 @@ from atlas.errors import AtlasError, GitRefused, NotCommitted, OutsideVault
 from atlas.git import Position, Repository, fields, raw
 from atlas.memory import Record
 from atlas.process import SECONDS, refused
-from atlas.staging import Entry, draft, entries_at, exchange, workroom
+from atlas.staging import Entry, draft, entries_at, exchange, sweep, workroom
 
 #: Trailer keys, in the order they are written.
 OP, MEMORY, COUNT = "Atlas-Op", "Atlas-Memory", "Atlas-Memory-Count"
@@ -146,8 +146,7 @@ def _turn(repo: Repository, limits: Limits) -> Iterator[None]:
         reason = f"another Atlas process has been committing for more than {seconds:g} s; it is committed later"
         raise NotCommitted(reason) from None
     try:
-        for left_over in workroom(repo).glob("index-*"):  # of a killed process: this turn is ours alone
-            left_over.unlink(missing_ok=True)
+        sweep(repo)
         yield
     finally:
         lock.release()

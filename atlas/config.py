@@ -63,7 +63,9 @@ def now() -> datetime:
     try:
         parsed = datetime.fromisoformat(fixed)
     except ValueError:
-        raise UsageError(f"ATLAS_NOW is {fixed!r}, which is not an ISO 8601 time such as 2026-01-31T09:00:00Z.") from None
+        raise UsageError(
+            f"ATLAS_NOW is {fixed!r}, which is not an ISO 8601 time such as 2026-01-31T09:00:00Z."
+        ) from None
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 

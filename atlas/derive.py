@@ -7,21 +7,15 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 
 from atlas import chunks, markdown, words
+from atlas.keys import joined, key, term_hash
 from atlas.memory import Memory
-
-#: Changes whenever the rows derived from the same bytes would.
-STAMP = f"derive-1 {chunks.STAMP} {words.STAMP}"
-
-#: Separates the items of a list kept in one column; no tag or name can contain it.
-SEP = "\x1f"
 
 
 @dataclass(slots=True)
@@ -58,7 +52,8 @@ class Deriver:
 
     def note(self, blob: str, data: bytes) -> int:
         """Derive one file's content, whatever path holds it; its note number. Raises NotText."""
-        note, findings = read(data, "")
+        # One blob, one set of rows: those of the text as Git keeps it, whichever line ends it has on this disk.
+        note, findings = read(data.replace(b"\r\n", b"\n"), "")
         number, self._note = self._note, self._note + 1
         self.rows.notes.append(_note_row(number, blob, note, findings))
         for chunk in chunks.split(note):
@@ -112,17 +107,6 @@ def _has_surrogate(text: str) -> bool:
     return False
 
 
-@lru_cache(maxsize=200_000)
-def term_hash(term: str) -> int:
-    """The number that stands for a term in the postings (64 bits of BLAKE2b; no dictionary to keep in step)."""
-    return int.from_bytes(hashlib.blake2b(term.encode("utf-8", "replace"), digest_size=8).digest(), "little")
-
-
-def key(text: str) -> int:
-    """A number that stands for a text and orders it the same way in every index (63 bits of BLAKE2b)."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
-
-
 def _note_row(number: int, blob: str, note: markdown.Note, findings: Iterable[markdown.Finding]) -> tuple[Any, ...]:
     meta = note.meta
     source = _text(meta.get("source"))
@@ -131,8 +115,8 @@ def _note_row(number: int, blob: str, note: markdown.Note, findings: Iterable[ma
         _micros(meta.get("created")), key(source.partition("#")[0]) if "#" in source else None, source,
         _text(meta.get("trust")) or "candidate", markdown.importance(meta), markdown.pinned(meta),
         _micros(meta.get("valid_from")), _micros(meta.get("valid_to")), note.readable,
-        markdown.text_key(markdown.original(note)), _joined(note.tags), _joined(note.entities), _joined(note.aliases),
-        json.dumps([asdict(link) for link in note.links], ensure_ascii=False),
+        markdown.text_key(markdown.original(note)), joined(note.tags), joined(note.entities), joined(note.aliases),
+        json.dumps([(link.target, link.heading, link.alias, link.embed) for link in note.links], ensure_ascii=False),
         json.dumps([[f.line, f.kind, f.message] for f in findings], ensure_ascii=False),
         json.dumps(meta, ensure_ascii=False, default=str),
     )  # fmt: skip
@@ -148,17 +132,6 @@ def _micros(value: object) -> int | None:
     return int(when.timestamp() * 1_000_000) if when else None
 
 
-def _joined(items: Iterable[str]) -> str:
-    """A list as one column, with a separator at both ends so that an item can be looked for exactly."""
-    inner = SEP.join(items)
-    return f"{SEP}{inner}{SEP}" if inner else ""
-
-
-def parted(column: str) -> tuple[str, ...]:
-    """The list that `_joined` made a column of."""
-    return tuple(column.strip(SEP).split(SEP)) if column else ()
-
-
 def columns(names: Iterable[str], rows: list[tuple[Any, ...]]) -> dict[str, Any]:
     """Rows as NumPy columns: whole numbers (None masked) as int64, anything else as objects."""
     out: dict[str, Any] = {}
@@ -169,4 +142,3 @@ def columns(names: Iterable[str], rows: list[tuple[Any, ...]]) -> dict[str, Any]
         else:
             out[name] = np.array(values, dtype=object)
     return out
-

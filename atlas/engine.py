@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ulid import ULID
 
-from atlas import bundle, config, edits, git, health, past, template, vault
+from atlas import bundle, config, derive, edits, git, health, past, template, vault
 from atlas.errors import NotFound, UsageError
 from atlas.hand import Hand
 from atlas.ingest import Request, plan_batch
@@ -93,9 +93,7 @@ class MemoryEngine(ReadingEngine):
         """
         return self.ingest_many([Request(text, **options)])
 
-    def ingest_many(
-        self, requests: Iterable[Request], progress: Callable[[int, int], None] | None = None
-    ) -> Ingested:
+    def ingest_many(self, requests: Iterable[Request], progress: Callable[[int, int], None] | None = None) -> Ingested:
         """Store many texts with one commit per 500. Texts of one scope know nothing of those of another."""
         todo = [replace(r, scope=self._scope(r.scope)) for r in requests]
         done: list[Ingested] = []
@@ -146,7 +144,9 @@ class MemoryEngine(ReadingEngine):
         with self._hand.lock():
             with self._catalog() as catalog:
                 cards = [catalog.find(p) for p in paths] if paths else catalog.cards()
-            changes, refused = edits.adopt([c.path for c in cards if not c.written_id], self._read_bytes, lambda: str(ULID()))
+            changes, refused = edits.adopt(
+                [c.path for c in cards if not c.written_id], self._read_bytes, lambda: str(ULID())
+            )
             record = Record("adopt", f"Give {len(changes)} notes an id", actor=self.config.actor)
             applied = self._hand.apply(changes, record) if changes else Applied(())
         return applied, refused
@@ -179,7 +179,8 @@ class MemoryEngine(ReadingEngine):
     def expand(self, name: str, *, as_of: str | None = None) -> Memory:
         """A whole memory, by id, path, title or alias; `as_of` a revision or date. Raises NotFound, Ambiguous."""
         if as_of is None:
-            return super().expand(name)
+            card = self._card(name)
+            return derive.memory(card.id, card.path, self._read_bytes(card.path))
         return past.memory_at(self._under_git(), name, as_of, self._card)
 
     def history(self, name: str | None = None, *, limit: int = 50) -> list[Entry]:

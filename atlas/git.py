@@ -63,7 +63,7 @@ def look(folder: Path) -> tuple[Repository | None, str]:
         return None, f"the working tree of {git_dir} is {top}, which does not hold {where}"
     prefix = "".join(part + "/" for part in where.relative_to(top).parts)
     repository = Repository(where, top, Path(git_dir), _common(Path(git_dir)), prefix, object_format)
-    if prefix and repository.ignored([""]) and not repository.tracked():
+    if prefix and repository.ignored([""]):
         return None, ""  # the larger repository was told to leave this folder alone, so it is not under Git
     return repository, ""
 

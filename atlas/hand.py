@@ -40,7 +40,7 @@ class Hand:
             raise Unavailable(f"Another process has been writing for over {seconds:g} s: try again shortly.") from None
 
     def apply(self, changes: Sequence[Change], record: Record) -> Applied:
-        """Make the changes and their commit. Raises what the gate, a conflicting file or a lock says; then nothing changed.
+        """Make the changes and their commit. Raises what the gate, a changed file or a lock says; then nothing changed.
 
         A commit that cannot be made now is not an error here: the files are saved and `Applied.note` says why.
         """

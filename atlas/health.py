@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from atlas import derive, git, identity, vault
-from atlas.config import MARKER
+from atlas.config import ENDINGS, MARKER
 from atlas.credentials import find_secrets
 from atlas.errors import NotFound, NotText
 from atlas.memory import Finding
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 #: Findings that make a commit hook refuse; the others are said by `status` only.
 BLOCKING = frozenset({"frontmatter", "stacked-frontmatter", "conflict-markers", "secret", "duplicate-id", "oversized",
                       "binary"})  # fmt: skip
+
+#: Where the id of a note stands, as bytes: what most notes have not need not be parsed.
+_ID_LINE = re.compile(rb"""^id:[ \t]*["']?([0-9A-Za-z]{26})""", re.MULTILINE)
 
 
 def status(config: Config, catalog: Catalog, index: Index, waiting: Sequence[str]) -> dict[str, Any]:
@@ -75,14 +80,26 @@ def _missing(config: Config, repository: git.Repository) -> list[Finding]:
 
 def validate(config: Config, paths: Sequence[str], repository: git.Repository | None) -> list[Finding]:
     """What a commit hook would refuse in these files (all notes, if none are named), or in what is staged."""
-    contents = dict(_staged(repository) if repository else _files(config, paths))
+    contents = dict(_staged(config, repository) if repository else _files(config, paths))
     findings = [f for path, data in contents.items() for f in check(path, data, config.max_note_bytes)]
-    ids: dict[str, str] = {}
-    for path, data in contents.items():
-        id = _id(data)
-        if id and ids.setdefault(id, path) != path:
-            findings.append(Finding(path, 1, "duplicate-id", f"has the id of {ids[id]}; remove the `id:` line here"))
-    return sorted(findings, key=lambda f: (f.path, f.line, f.kind))
+    rest = _committed(repository, contents) if repository else _unnamed(config, contents)
+    return sorted([*findings, *_used_twice(contents, rest)], key=lambda f: (f.path, f.line, f.kind))
+
+
+def _used_twice(contents: Mapping[str, bytes], rest: Iterable[tuple[str, bytes]]) -> list[Finding]:
+    """Ids that another of these files, or of the rest, has too. An editor's "duplicate this note" copies the id."""
+    ids = {path: id for path, data in contents.items() if (id := _id(data))}
+    wanted = {id.encode() for id in ids.values()}
+    owners: dict[str, str] = {}
+    for path, data in rest if ids else ():
+        match = _ID_LINE.search(data)
+        if match and match.group(1) in wanted and (id := _id(data)):
+            owners.setdefault(id, path)
+    return [
+        Finding(path, 1, "duplicate-id", f"has the id of {owner}; remove the `id:` line here")
+        for path, id in ids.items()
+        if (owner := owners.setdefault(id, path)) != path
+    ]
 
 
 def check(path: str, data: bytes, most: int) -> list[Finding]:
@@ -100,7 +117,7 @@ def check(path: str, data: bytes, most: int) -> list[Finding]:
     return named + secrets
 
 
-def _files(config: Config, paths: Sequence[str]) -> Iterable[tuple[str, bytes]]:
+def _files(config: Config, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     for path in paths or sorted(vault.survey(config).files):
         data = vault.read_listed(config, path) if not paths else vault.read(config, path)
         if data is None:
@@ -108,11 +125,43 @@ def _files(config: Config, paths: Sequence[str]) -> Iterable[tuple[str, bytes]]:
         yield path, data
 
 
-def _staged(repository: git.Repository) -> Iterable[tuple[str, bytes]]:
+def _unnamed(config: Config, named: Collection[str]) -> Iterator[tuple[str, bytes]]:
+    """The other notes of the vault."""
+    for path in vault.survey(config).files:
+        data = vault.read_listed(config, path) if path not in named else None
+        if data is not None:
+            yield path, data
+
+
+def _staged(config: Config, repository: git.Repository) -> Iterator[tuple[str, bytes]]:
     """The staged content of the notes, as Git has it; what lies on disk may be another text."""
-    blobs = {path: blob for path, blob in repository.staged().items() if blob and git.is_kept(path)}
+    memories = vault.survey(config).files
+    blobs = {
+        path: blob
+        for path, blob in repository.staged(_index_of_hook(repository)).items()
+        # What is ignored, or in an editor's folder, is no memory; what is staged but gone from disk may be one.
+        if blob and path.lower().endswith(ENDINGS) and (path in memories or not (config.root / path).exists())
+    }
     held = dict(repository.blobs(blobs.values()))
-    return [(path, held[blob]) for path, blob in blobs.items() if blob in held and path.lower().endswith(".md")]
+    return ((path, held[blob]) for path, blob in blobs.items() if blob in held)
+
+
+def _committed(repository: git.Repository, staged: Collection[str]) -> Iterator[tuple[str, bytes]]:
+    """The notes of HEAD that the next commit leaves as they are."""
+    changed = {*staged, *repository.staged(_index_of_hook(repository))}
+    tree = repository.tree("HEAD", ENDINGS) if repository.head() else {}
+    paths = {blob: path for path, blob in tree.items() if path not in changed}
+    return ((paths[blob], data) for blob, data in repository.blobs(paths))
+
+
+def _index_of_hook(repository: git.Repository) -> str:
+    """The index a hook is asked about: for `git commit -a` and `git commit PATH` it is not the repository's own.
+
+    Only one that lies in this repository counts: the hook of another one may have started us.
+    """
+    named = os.environ.get("GIT_INDEX_FILE", "")
+    place = (repository.top / named).resolve()
+    return str(place) if named and place.is_relative_to(repository.git_dir.resolve()) else ""
 
 
 def _id(data: bytes) -> str:
@@ -122,4 +171,3 @@ def _id(data: bytes) -> str:
         return ""
     id = note.meta.get("id", "")
     return id if isinstance(id, str) else ""
-

@@ -130,7 +130,7 @@ def log(repo: Repository, path: str = "", memory: str = "", since: str = "", lim
         rows.update((row.commit, row) for row in _rows(repo, f"--max-count={limit}", *words))
     if memory:
         grep = ("--fixed-strings", f"--grep={MEMORY}: {memory}")
-        named = _rows(repo, "--no-follow", "--no-renames", *grep, *span, *repo.within)
+        named = _rows(repo, "--no-renames", *grep, *span, *repo.within)
         rows.update((row.commit, row) for row in named if (MEMORY, memory) in row.trailers)
     newest = sorted(rows.values(), key=lambda row: datetime.fromisoformat(row.time), reverse=True)
     return [_entry(repo, row) for row in newest[:limit]]
@@ -141,7 +141,7 @@ def last_atlas_commit(repo: Repository) -> str:
     if not repo.head():
         return ""
     grep = ("--basic-regexp", f"--grep=^{OP}: ")
-    rows = _rows(repo, "--no-follow", "--no-renames", *grep, "HEAD", *repo.within)
+    rows = _rows(repo, "--no-renames", *grep, "HEAD", *repo.within)
     return next((row.commit for row in rows if any(key == OP for key, _ in row.trailers)), "")
 
 
@@ -156,7 +156,7 @@ def renames(repo: Repository, since: str = "") -> list[Rename]:
     known = since and repo.call("merge-base", "--is-ancestor", since, "HEAD").code == 0
     span = f"{since}..HEAD" if known else "HEAD"
     found = []
-    for row in _rows(repo, "--no-follow", "-M100%", "--diff-filter=R", span, *repo.within):
+    for row in _rows(repo, "-M100%", "--diff-filter=R", span, *repo.within):
         for _, *names in row.files:
             old, new = (repo.own(name) for name in names)
             if old and new:
@@ -174,7 +174,7 @@ def _recent(repo: Repository, span: tuple[str, ...], limit: int) -> list[Entry]:
     """The newest entries; looks further back until enough of the commits concern memories."""
     window = 2 * limit
     while True:
-        rows = _rows(repo, "--no-follow", "--no-renames", f"--max-count={window}", *span, *repo.within)
+        rows = _rows(repo, "--no-renames", f"--max-count={window}", *span, *repo.within)
         entries = [_entry(repo, row) for row in rows if _concerns(repo, row)]
         if len(entries) >= limit or len(rows) < window:
             return entries[:limit]

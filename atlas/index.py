@@ -6,20 +6,20 @@ Rows of blobs that left the listing are kept for a while, so switching branches 
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from atlas import derive, identity, vectors, words
 from atlas.errors import NotText
-from atlas.memory import Finding
+from atlas.keys import key
+from atlas.listing import Diff, Row
 from atlas.store import get_meta, insert, set_meta, transaction
 from atlas.vault import Stat, Survey, read_listed, text_id
 
@@ -37,76 +37,12 @@ _DEAD_FACTOR, _DEAD_FLOOR = 3, 5_000
 #: Postings are sorted again once this share (and number) of them was appended since.
 _UNSORTED_SHARE, _UNSORTED_FLOOR = 0.25, 100_000
 
-#: Given the commit whose renames are known: later renames and HEAD's tree, and whether these are all renames instead.
 _LETTERS = re.compile(r"[\W_]+")
 _NUMBER = re.compile(r"(?:-\d+)?$")
 
+#: Given the commit whose renames are known: later renames and HEAD's tree, and whether these are all renames instead.
 Lineage = Callable[[str], tuple[identity.Lineage, bool]]
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What one refresh did, in numbers of files; `skipped` names those not indexed in full, and why."""
-
-    added: int = 0
-    changed: int = 0
-    removed: int = 0
-    unchanged: int = 0
-    memories: int = 0
-    derived: int = 0
-    embedded: int = 0
-    skipped: tuple[Finding, ...] = ()
-    seconds: float = 0.0
-
-    @property
-    def did_something(self) -> bool:
-        """Whether any row changed."""
-        return bool(self.added or self.changed or self.removed)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the listing."""
-
-    path: str
-    blob: str
-    note: int | None
-    stat: Stat
-    name_chunk: int | None
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
-class Diff:
-    """What to read (path → stat), what only needs its stat noted, and what is gone."""
-
-    to_read: Mapping[str, Stat]
-    gone: tuple[str, ...]
-    kept: int
-
-
-def listing(con: duckdb.DuckDBPyConnection) -> dict[str, Row]:
-    """What the index last saw, by path."""
-    rows = con.execute(
-        "SELECT path, blob, note, size, mtime, ctime, inode, name_chunk, problem FROM listing"
-    ).fetchall()
-    return {r[0]: Row(r[0], r[1], r[2], Stat(r[3], r[4], r[5], r[6]), r[7], r[8]) for r in rows}
-
-
-def diff(look: Survey, known: Mapping[str, Row], *, full: bool = False) -> Diff:
-    """Compare a look at the folder with the listing. A file whose stat is unchanged is not read, unless `full`."""
-    to_read = {p: s for p, s in look.files.items() if full or p not in known or known[p].stat != s}
-    gone = tuple(
-        path for path in known if path not in look.files and not any(path.startswith(u) for u in look.unknown)
-    )
-    return Diff(to_read, gone, len(look.files) - len(to_read))
-
-
-def stale(config: Config, con: duckdb.DuckDBPyConnection, look: Survey, head: str) -> bool:
-    """Whether `refresh` would have anything to do."""
-    changes = diff(look, listing(con))
-    return bool(changes.to_read or changes.gone) or get_meta(con, "head") != head
 
 
 class Refresh:
@@ -117,20 +53,20 @@ class Refresh:
         config: Config,
         con: duckdb.DuckDBPyConnection,
         look: Survey,
+        known: Mapping[str, Row],
+        changes: Diff,
         *,
-        matrix_file: Any,
+        matrix_file: Path,
         embedder: Callable[[], Embedder | None],
         lineage: Lineage,
         head: str,
         progress: Progress | None = None,
-        full: bool = False,
     ) -> None:
         self.config, self.con, self.look = config, con, look
+        self.known, self.diff = known, changes
         self.matrix_file, self.lineage, self.head = matrix_file, lineage, head
         self._make_embedder = embedder
         self.progress = progress or (lambda _done, _all: None)
-        self.known = listing(con)
-        self.diff = diff(look, self.known, full=full)
         self.started = time.time_ns()
         self.embedded = 0
         self.derived = 0
@@ -141,35 +77,28 @@ class Refresh:
         """The embedder, loaded when the first passage needs it."""
         return self._make_embedder()
 
-    def run(self) -> Report:
-        """Do it. Rows keyed by blob are committed batch by batch (a kill loses little); the listing at the end."""
-        began = time.perf_counter()
-        if not (self.diff.to_read or self.diff.gone) and get_meta(self.con, "head") == self.head:
-            return self._report(0, 0, began)
+    def run(self) -> dict[str, int]:
+        """Do it; what was done, in numbers.
+
+        Rows keyed by blob are committed batch by batch, so a kill loses little; the listing comes last.
+        """
         self.blobs = dict(self.con.execute("SELECT blob, note FROM notes").fetchall())
         self.names = dict(self.con.execute("SELECT name, chunk FROM names").fetchall())
         self.deriver = derive.Deriver(self._next("notes", "note"), self._next("chunks", "chunk"))
         for batch in self._batches():
             self._derive(batch)
         self._name_all()
-        changed = [r for r in self.fresh if r.path in self.known and self.known[r.path].blob != r.blob]
+        changed = [r for r in self.fresh if r.path in self.known and not _same(self.known[r.path], r)]
         added = [r for r in self.fresh if r.path not in self.known]
-        self._commit_listing()
+        self._commit_listing(news=bool(added or changed or self.diff.gone))
         tidy(self.con)
-        return self._report(len(added), len(changed), began)
-
-    def _report(self, added: int, changed: int, began: float) -> Report:
-        return Report(
-            added=added,
-            changed=changed,
-            removed=len(self.diff.gone),
-            unchanged=len(self.look.files) - added - changed,
-            memories=_count(self.con),
-            derived=self.derived,
-            embedded=self.embedded,
-            skipped=(*self.look.skipped, *problems(self.con)),
-            seconds=time.perf_counter() - began,
-        )
+        return {
+            "added": len(added),
+            "changed": len(changed),
+            "removed": len(self.diff.gone),
+            "derived": self.derived,
+            "embedded": self.embedded,
+        }
 
     def _next(self, table: str, column: str) -> int:
         row = self.con.execute(f"SELECT coalesce(max({column}), -1) + 1 FROM {table}").fetchone()  # noqa: S608
@@ -282,8 +211,11 @@ class Refresh:
             self.embedded += len(new)
         return np.array([found[h] for h in rows.hashes], dtype=np.int64)
 
-    def _commit_listing(self) -> None:
-        """Replace the changed lines of the listing, give every note its id, and publish: one transaction."""
+    def _commit_listing(self, *, news: bool) -> None:
+        """Replace the changed lines of the listing and give every note its id: one transaction.
+
+        Without news (only times changed, or HEAD moved) the generation stays, so no engine copies the index again.
+        """
         touched = [r.path for r in self.fresh] + list(self.diff.gone)
         with transaction(self.con):
             if touched:
@@ -292,8 +224,8 @@ class Refresh:
                 self.con.unregister("touched")
             if self.fresh:
                 insert(self.con, "listing", _listing_columns(self.fresh))
-            assign_identities(self.con, self.lineage, self.head)
-            number = int(get_meta(self.con, "generation")) + 1
+            renamed = assign_identities(self.con, self.lineage, self.head)
+            number = int(get_meta(self.con)["generation"]) + (1 if news or renamed else 0)
             set_meta(self.con, {"generation": str(number), "head": self.head})
 
 
@@ -307,16 +239,17 @@ def _listing_columns(rows: list[Row]) -> dict[str, Any]:
     names = ("path", "blob", "note", "size", "mtime", "ctime", "inode", "name_chunk", "path_key", "problem")
     values = [
         (r.path, r.blob, r.note, r.stat.size, r.stat.mtime, r.stat.ctime, r.stat.inode, r.name_chunk,
-         derive.key(r.path), r.problem)
+         key(r.path), r.problem)
         for r in rows
     ]  # fmt: skip
     return derive.columns(names, values)
 
 
-def assign_identities(con: duckdb.DuckDBPyConnection, lineage: Lineage, head: str) -> None:
-    """Give every path of the listing its id. Git is asked only if some note has none written in it."""
-    rows = con.execute("SELECT path, coalesce(n.id, ''), l.blob, l.ident FROM listing l LEFT JOIN notes n USING (note)")
-    rows = rows.fetchall()
+def assign_identities(con: duckdb.DuckDBPyConnection, lineage: Lineage, head: str) -> bool:
+    """Give every path of the listing its id; whether any changed. Git is asked only if some note has none written."""
+    rows = con.execute(
+        "SELECT path, coalesce(n.id, ''), l.blob, l.ident FROM listing l LEFT JOIN notes n USING (note)"
+    ).fetchall()
     written = {path: id for path, id, _, _ in rows}
     known = identity.Lineage() if all(written.values()) else _known_lineage(con, lineage, head)
     ids = identity.resolve(written, {path: blob for path, _, blob, _ in rows}, known).ids
@@ -325,39 +258,26 @@ def assign_identities(con: duckdb.DuckDBPyConnection, lineage: Lineage, head: st
         con.register("named", derive.columns(("path", "ident"), changed))
         con.execute("UPDATE listing SET ident = named.ident FROM named WHERE listing.path = named.path")
         con.unregister("named")
+    return bool(changed)
+
+
+def _same(old: Row, new: Row) -> bool:
+    return (old.blob, old.problem) == (new.blob, new.problem)
 
 
 def _known_lineage(con: duckdb.DuckDBPyConnection, lineage: Lineage, head: str) -> identity.Lineage:
     """All renames: those kept from the last time, and Git's later ones put before them."""
-    found, complete = lineage(get_meta(con, "renames_head"))
+    found, complete = lineage(get_meta(con).get("renames_head", ""))
     if complete:
         con.execute("DELETE FROM renames")
-    (first,) = con.execute("SELECT coalesce(min(place), 0) FROM renames").fetchone() or (0,)
+    # All rows are fetched: DuckDB refuses to register new ones while a result is open.
+    ((first,),) = con.execute("SELECT coalesce(min(place), 0) FROM renames").fetchall()
     rows = [(first - len(found.renames) + n, old, new) for n, (old, new) in enumerate(found.renames)]
     if rows:
         insert(con, "renames", derive.columns(("place", "old", "new"), rows))
     set_meta(con, {"renames_head": head})
     renames = con.execute("SELECT old, new FROM renames ORDER BY place").fetchall()
     return identity.Lineage(tuple(renames), found.tree)
-
-
-def _count(con: duckdb.DuckDBPyConnection) -> int:
-    row = con.execute("SELECT count(*) FROM listing WHERE note IS NOT NULL").fetchone()
-    return int(row[0]) if row else 0
-
-
-def problems(con: duckdb.DuckDBPyConnection) -> tuple[Finding, ...]:
-    """Every file that is not indexed in full, with the reason: not read at all, or its metadata not understood."""
-    rows = con.execute(
-        "SELECT l.path, l.problem, coalesce(n.findings, '[]') FROM listing l LEFT JOIN notes n USING (note) "
-        "WHERE l.problem <> '' OR NOT n.readable ORDER BY l.path"
-    ).fetchall()
-    out = []
-    for path, problem, findings in rows:
-        if problem:
-            out.append(Finding(path, 0, *problem.split("\n", 1)))
-        out += [Finding(path, *found) for found in json.loads(findings)]
-    return tuple(out)
 
 
 def tidy(con: duckdb.DuckDBPyConnection) -> None:
@@ -369,7 +289,7 @@ def tidy(con: duckdb.DuckDBPyConnection) -> None:
     if dead > max(_DEAD_FLOOR, _DEAD_FACTOR * alive):
         _drop_dead(con)
     (total,) = con.execute("SELECT count(*) FROM postings").fetchone() or (0,)
-    unsorted = total - int(get_meta(con, "sorted") or 0)
+    unsorted = total - int(get_meta(con).get("sorted", 0))
     if unsorted > max(_UNSORTED_FLOOR, _UNSORTED_SHARE * total):
         with transaction(con):
             con.execute("CREATE OR REPLACE TABLE postings AS SELECT * FROM postings ORDER BY term, chunk")
@@ -379,7 +299,9 @@ def tidy(con: duckdb.DuckDBPyConnection) -> None:
 def _drop_dead(con: duckdb.DuckDBPyConnection) -> None:
     with transaction(con):
         con.execute("DELETE FROM notes WHERE note NOT IN (SELECT note FROM listing WHERE note IS NOT NULL)")
-        con.execute("DELETE FROM names WHERE chunk NOT IN (SELECT name_chunk FROM listing WHERE name_chunk IS NOT NULL)")
+        con.execute(
+            "DELETE FROM names WHERE chunk NOT IN (SELECT name_chunk FROM listing WHERE name_chunk IS NOT NULL)"
+        )
         con.execute(
             "DELETE FROM chunks WHERE chunk NOT IN (SELECT chunk FROM names) AND note NOT IN (SELECT note FROM notes)"
         )

@@ -20,9 +20,10 @@ from frontmatter.default_handlers import YAMLHandler
 
 from atlas import sections, yamledit
 from atlas.body import Heading, retarget
+from atlas.dates import when
 from atlas.errors import Unparsable
 from atlas.memory import Finding, Link
-from atlas.note import Head, Note, importance, parse, pinned, second_block, split, when
+from atlas.note import Head, Note, importance, parse, pinned, second_block, split
 from atlas.scalars import Scalar, kind_of, spelled, written
 from atlas.source import NEWLINE, Source, decode, encode, newline_of
 from atlas.splice import Value

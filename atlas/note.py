@@ -13,12 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
 from pathlib import PurePosixPath
 from typing import Any
 
 from atlas import sections
 from atlas.body import Heading, Plain, headings, lined, links, normal_tag, plain, tags
+from atlas.dates import when
 from atlas.memory import Finding, Link
 from atlas.source import NEWLINE
 from atlas.yamledit import TAG_KEYS, members, reason_of
@@ -59,11 +59,6 @@ _MARGIN_LINE = re.compile(r"^(?![ \t#\-\]}]|[<=>]{7})[^\r\n]+", re.MULTILINE)
 _ID_LINE = re.compile(r"""^id:[ \t]*["']?([0-9A-Za-z]{26})["']?[ \t]*\r?$""", re.MULTILINE)
 _HASH_VALUE = re.compile(r"(?::|-)[ \t]+#\w")
 _CONFLICT = tuple(re.compile(sign, re.MULTILINE) for sign in (r"^<{7}( |$)", r"^={7} *$", r"^>{7}( |$)"))
-_WHEN = re.compile(
-    r"(\d{4})-(\d{1,2})-(\d{1,2})"
-    r"(?:(?:[Tt]|[ \t]+)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,6})\d*)?)?"
-    r"(?:[ \t]*(?:[Zz]|([+-])(\d{1,2})(?::?(\d{2}))?))?)?"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,25 +174,6 @@ def pinned(meta: Mapping[str, Any]) -> bool:
     return isinstance(value, str) and value.strip().lower() in {"true", "yes", "on", "y", "1"}
 
 
-def when(value: str) -> datetime | None:
-    """The time a person wrote, in UTC, or None if it is none that exists.
-
-    ISO 8601 with `T` or a space; without a zone it is UTC; a date alone is its midnight in UTC.
-    """
-    match = _WHEN.fullmatch(value.strip())
-    if not match:
-        return None
-    year, month, day, hour, minute, second, fraction, sign, off_hours, off_minutes = match.groups(default="0")
-    offset = timedelta(hours=int(off_hours), minutes=int(off_minutes))
-    try:
-        zone = timezone(-offset if sign == "-" else offset)
-        micro = int(fraction.ljust(6, "0"))
-        local = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), micro, zone)
-        return local.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
 def _without_head(text: str) -> Head:
     """A text whose first line is not a fence. Metadata below blank lines is seen by no reader: said, not guessed."""
     start = len(text) - len(text.lstrip())
@@ -269,8 +245,10 @@ def _title(meta: Mapping[str, Any], found: tuple[Heading, ...], path: str) -> st
 
 def _summary(body: str, found: tuple[Heading, ...], meta: Mapping[str, Any]) -> str:
     written = sections.content(body, found, "summary")
-    texts = (written, *(meta.get(key) for key in ("summary", "description")))
-    return next((text if text is written else text.strip() for text in texts if isinstance(text, str) and text), "")
+    if written:
+        return written
+    typed = (meta.get(key) for key in ("summary", "description"))
+    return next((text.strip() for text in typed if isinstance(text, str) and text.strip()), "")
 
 
 def _tags(meta: Mapping[str, Any], code_free: Plain) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The way back: a memory as it was, what undoing or restoring would write, and what Git knows of renames. Plans only."""
+"""The way back: a memory as it was, and what undoing or restoring would write. Plans only."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from atlas import derive, git, history, markdown
+from atlas.commits import OP
 from atlas.config import ENDINGS, now
 from atlas.errors import AtlasError, NotFound, NotText, UsageError
 from atlas.identity import derived_id
@@ -132,7 +133,7 @@ def _last_not_undone(repository: git.Repository) -> str:
 
 
 def _is_ours(repository: git.Repository, entry: Entry) -> bool:
-    return f"{history.OP}: " in repository.run("show", "--no-patch", "--format=%B", entry.commit).decode("utf-8", "replace")
+    return f"{OP}: " in repository.run("show", "--no-patch", "--format=%B", entry.commit).decode("utf-8", "replace")
 
 
 def restore(repository: git.Repository, name: str, find: Find, read: Read) -> tuple[list[Change], Record]:
@@ -141,9 +142,8 @@ def restore(repository: git.Repository, name: str, find: Find, read: Read) -> tu
         card = find(name)
     except NotFound:
         gone = find_gone(repository, name)
-        data = repository.read(gone.commit, gone.path)
         record = Record("restore", f"Restore {gone.path}", f"from {gone.commit}", memories=(gone.id,))
-        return _changes({gone.path: data}, read), record
+        return _changes({gone.path: repository.read(gone.commit, gone.path)}, read), record
     commit, data = _fullest(repository, card.path, card.id)
     present = read(card.path)
     if data is None or present is None or len(_detail(data)) <= len(_detail(present)):

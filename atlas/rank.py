@@ -141,7 +141,8 @@ def rank(
     if len(chunks) == 0 or k <= 0:
         return _nothing()
     starts = chunks.note_starts
-    lexical, thread = _lexical(chunks, postings, [1.0] * n_terms if worth is None else worth, weights)
+    worth = [1.0] * n_terms if worth is None else worth
+    lexical, thread = _lexical(chunks, postings, worth, weights)
     total = lexical + np.float32(weights.thread) * thread
     heard = {"lexical": _highest(lexical, starts), "thread": thread[starts]}
     if cosine is not None:
@@ -154,7 +155,7 @@ def rank(
     return Ranking(
         note=chunks.note[starts[best]],
         score=score[best],
-        chunk=_best_chunks(total, starts[best], chunks.note_sizes[best]),
+        chunk=_best_chunks(total + _held(chunks, postings, worth), starts[best], chunks.note_sizes[best]),
         parts=MappingProxyType({name: _part(notes, best, floor=name != "vector") for name, notes in heard.items()}),
     )
 
@@ -195,6 +196,18 @@ def _lexical(chunks: Field, postings: Postings, worth: Sequence[float], weights:
         in_thread = np.bincount(thread_of[places], counts, len(starts)).astype(np.float32)
         whole.add(in_thread, share * idf(len(starts), int(np.count_nonzero(in_thread))))
     return near.share(), whole.share()[thread_of]
+
+
+def _held(chunks: Field, postings: Postings, worth: Sequence[float]) -> Floats:
+    """The share of the query's idf that each chunk holds by itself; float32[n], 0 to 1.
+
+    A note is found by a passage and its neighbours together; what is shown of it has to be where the words stand.
+    """
+    holding = np.bincount(postings.term, minlength=len(worth))
+    value = np.array([w * idf(len(chunks), int(n)) for w, n in zip(worth, holding, strict=True)])
+    held = np.bincount(postings.chunk, value[postings.term] if len(postings.term) else None, len(chunks))
+    share: Floats = (held / max(float(value.sum()), 1e-9)).astype(np.float32)
+    return share
 
 
 class _Bm25:

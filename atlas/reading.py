@@ -14,12 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from atlas import clusters, config, derive, identity, vault
+from atlas import clusters, config, identity
 from atlas.catalog import Card, Catalog
+from atlas.dates import when
 from atlas.errors import NotAVault, OutsideVault, UsageError
-from atlas.index import Report
-from atlas.markdown import when
-from atlas.memory import Hit, Memory, Scope
+from atlas.listing import Report
+from atlas.memory import Hit, Scope
 from atlas.search import Filters
 from atlas.snapshot import Index
 
@@ -84,12 +84,13 @@ class ReadingEngine:
         scope: str | None = None,
         valid_at: str | None = None,
     ) -> Found:
-        """The memories that fit best, and the state of the vault they were ranked in. `mode` fine is as fast for now."""
+        """The memories that fit best, and the state of the vault they were ranked in. Both modes rank alike for now."""
         if k < 1 or mode not in ("fast", "fine"):
             raise UsageError("A search wants k of at least 1, and the mode fast or fine.")
         filters = Filters(
             Scope(self._scope(scope)), tuple(kind), tuple(t.lstrip("#") for t in tag), tuple(cluster), _micros(valid_at)
         )
+        self._index.load_ahead()
         with self._index.reader() as reader:
             hits = reader.search(query, self._index.query_vector(query), filters, k)
             return Found(tuple(hits), not hits, reader.head)
@@ -97,11 +98,6 @@ class ReadingEngine:
     def retrieve(self, query: str, k: int = 10, **filters: Any) -> list[Hit]:
         """The hits of `search`, best first."""
         return list(self.search(query, k=k, **filters).hits)
-
-    def expand(self, name: str) -> Memory:
-        """A whole memory, by id, path, title or alias; raises NotFound, Ambiguous."""
-        card = self._card(name)
-        return derive.memory(card.id, card.path, vault.read(self.config, card.path))
 
     def clusters(self, name: str | None = None) -> list[clusters.Cluster]:
         """The clusters, largest first; or one with its members."""
@@ -150,4 +146,3 @@ def _micros(date: str | None) -> int | None:
     if moment is None:
         raise UsageError(f"{date!r} is not a date such as 2026-01-31 or 2026-01-31T09:00:00Z.")
     return int(moment.timestamp() * 1_000_000)
-

@@ -13,6 +13,7 @@ import yaml
 Scalar: TypeAlias = str | int | float | bool | date
 
 _TEXT = "tag:yaml.org,2002:str"
+_NULL = "tag:yaml.org,2002:null"
 _RESOLVER: Any = yaml.resolver.Resolver()
 #: Words that YAML 1.1 or 1.2 readers take for numbers or truth, beyond what PyYAML takes for them.
 _MISREAD = re.compile(r"[yYnN]|[-+]?(?:\.\d+|\d[\d_]*(?:\.\d*)?)(?:[eE][-+]?\d+)?|0[oxb][\da-fA-F_]+")
@@ -53,8 +54,8 @@ def fitting(value: Scalar, style: str, old: str) -> str:
         return "'" + text.replace("'", "''") + "'"
     if style in {"single", "double"}:
         return quoted(text)
-    same = isinstance(value, str) and style == "plain" and kind_of(text) == kind_of(old) != _TEXT
-    return text if same else written(value)
+    same = isinstance(value, str) and style == "plain" and kind_of(text) == kind_of(old)
+    return text if same and kind_of(old) not in {_TEXT, _NULL} else written(value)
 
 
 def quoted(text: str) -> str:

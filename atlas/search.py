@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atlas import rank, words
-from atlas.derive import SEP, term_hash
+from atlas.keys import SEP, term_hash
 from atlas.memory import CLUSTER_PREFIX, Hit, Lod, Scope
-from atlas.store import generation, get_meta
 
 if TYPE_CHECKING:
     import duckdb
@@ -41,7 +40,8 @@ class Filters:
 
     def sql(self) -> tuple[str, list[Any]]:
         """The condition on `listing l JOIN notes n`, and its parameters."""
-        parts, values = ["l.note IS NOT NULL"], []
+        parts = ["l.note IS NOT NULL"]
+        values: list[Any] = []
         if self.scope.prefix:
             parts.append("starts_with(l.path, ?)")
             values.append(self.scope.prefix)
@@ -73,10 +73,10 @@ class Live:
 class Reader:
     """Reads one state of the index through a connection: the database file itself, or a copy in memory."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, matrix: NDArray[np.float32] | None) -> None:
-        self.con, self.matrix = con, matrix
-        self.generation = generation(con)
-        self.head = get_meta(con, "head")
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, matrix: NDArray[np.float32] | None, generation: str, head: str
+    ) -> None:
+        self.con, self.matrix, self.generation, self.head = con, matrix, generation, head
         self._fields: OrderedDict[Filters, Live] = OrderedDict()
 
     def live(self, filters: Filters) -> Live:
@@ -138,23 +138,22 @@ class Reader:
         return np.where(live.vec >= 0, self.matrix[live.vec] @ query, 0).astype(np.float32)
 
     def _hits(self, live: Live, ranking: rank.Ranking) -> list[Hit]:
-        if not len(ranking):
-            return []
-        wanted = ", ".join(
-            f"({place}, {live.paths[note]}, {live.chunk[chunk]})"
-            for place, (note, chunk) in enumerate(zip(ranking.note, ranking.chunk, strict=True))
+        keys = [int(live.paths[n]) for n in ranking.note]
+        best = [int(live.chunk[c]) for c in ranking.chunk]
+        # Numbers stand in the query itself: DuckDB then reads only the blocks that hold them, where a join reads all.
+        notes = self._rows(
+            "SELECT l.path_key, l.path, l.ident, n.label, n.summary, n.kind, n.trust, n.created, l.note "
+            "FROM listing l JOIN notes n USING (note) WHERE l.path_key IN ({})",
+            keys,
         )
-        rows = self.con.execute(
-            "SELECT place, l.path, l.ident, n.label, n.summary, n.kind, n.trust, n.created, l.note, heading, line, text, "  # noqa: S608 - numbers
-            f"seq FROM (VALUES {wanted}) wanted(place, path_key, chunk) JOIN listing l USING (path_key) "
-            "JOIN notes n USING (note) JOIN chunks c ON c.chunk = wanted.chunk ORDER BY place"
-        ).fetchall()
-        openings = self._openings([row[8] for row in rows if row[12] <= 0])
+        passages = self._rows("SELECT chunk, heading, line, text, seq FROM chunks WHERE chunk IN ({})", best)
+        openings = self._openings([notes[k][8] for k, c in zip(keys, best, strict=True) if passages[c][4] <= 0])
         hits = []
-        for place, path, ident, label, summary, kind, trust, created, note, *passage, seq in rows:
-            if seq <= 0 and note in openings:  # its name matched: show how it begins
-                passage = list(openings[note])
-            heading, line, text = passage
+        for place, (path_key, chunk) in enumerate(zip(keys, best, strict=True)):
+            _, path, ident, label, summary, kind, trust, created, note = notes[path_key]
+            _, *passage, seq = passages[chunk]
+            # Where only its name matched, show how the note begins.
+            heading, line, text = openings.get(note, passage) if seq <= 0 else passage
             hits.append(
                 Hit(
                     id=ident, path=path, label=label or PurePosixPath(path).stem, score=float(ranking.score[place]),
@@ -163,6 +162,11 @@ class Reader:
                 )
             )  # fmt: skip
         return hits
+
+    def _rows(self, sql: str, numbers: Sequence[int]) -> dict[int, tuple[Any, ...]]:
+        if not numbers:
+            return {}
+        return {row[0]: row for row in self.con.execute(sql.format(", ".join(map(str, numbers)))).fetchall()}
 
     def _openings(self, notes: Sequence[int]) -> dict[int, tuple[str, int, str]]:
         """The first passage of text of each note: heading, line, text."""
@@ -182,10 +186,11 @@ def _load_field(con: duckdb.DuckDBPyConnection, filters: Filters) -> Live:
         WITH live AS (
           SELECT l.path_key, l.name_chunk, l.note, n.created, coalesce(n.thread_key, l.path_key) AS thread_key
           FROM listing l JOIN notes n USING (note) WHERE {where})
-        SELECT thread_key, created, path_key, seq, chunk, words, vec FROM live JOIN chunks USING (note)
-        UNION ALL
-        SELECT thread_key, created, path_key, -1, chunk, words, vec FROM live JOIN chunks ON chunk = name_chunk
-        ORDER BY ALL NULLS FIRST
+        SELECT thread_key, path_key, chunk, words, vec FROM (
+          SELECT thread_key, created, path_key, seq, chunk, words, vec FROM live JOIN chunks USING (note)
+          UNION ALL
+          SELECT thread_key, created, path_key, -1, chunk, words, vec FROM live JOIN chunks ON chunk = name_chunk)
+        ORDER BY thread_key, created NULLS FIRST, path_key, seq
         """,  # noqa: S608 - the condition is built from fixed words; values are bound
         values,
     ).fetchnumpy()

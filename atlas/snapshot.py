@@ -7,22 +7,26 @@ after each change, and opens the file again only when the folder or another proc
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
 
-from atlas import derive, index, models, vectors
+from atlas import listing, models, vectors
 from atlas.errors import Unavailable
 from atlas.head import head_commit
 from atlas.search import Reader
-from atlas.store import SCHEMA, Store, generation, get_meta
+from atlas.store import SCHEMA, TABLES, Store, generation, get_meta
 from atlas.vault import survey
 
 if TYPE_CHECKING:
     from atlas.config import Config
+    from atlas.index import Lineage, Progress
     from atlas.memory import Finding
     from atlas.vault import Survey
 
@@ -33,18 +37,18 @@ _GROWING = {"notes": "note", "chunks": "chunk", "postings": "chunk"}
 class Index:
     """Brings the index up to date and hands out readers of it. Safe for threads, and for processes by a lock."""
 
-    def __init__(self, config: Config, lineage: index.Lineage, *, keep: bool = False) -> None:
+    def __init__(self, config: Config, lineage: Lineage, *, keep: bool = False) -> None:
         self.config, self.keep = config, keep
         self._lineage = lineage
-        self._store = Store(config, f"{derive.STAMP} {config.embedding}")
+        self._store = Store(config)
         self._mutex = threading.RLock()
+        self._loading = threading.Lock()
         self._embedder: models.Embedder | None = None
         self._embedder_loaded = False
         self._reader: Reader | None = None
-        self._seen: dict[str, index.Row] = {}
-        self._seen_head = ""
+        self._seen: dict[str, listing.Row] = {}
         self._copied: dict[str, int] = {}
-        self._sorted = ""
+        self._sorted: str | None = None
 
     def close(self) -> None:
         """Let go of the memory. The index on disk is complete at any time."""
@@ -54,11 +58,15 @@ class Index:
 
     def embedder(self) -> models.Embedder | None:
         """The embedder of this vault, loaded on first use; None where `embedding = "none"`."""
-        with self._mutex:
+        with self._loading:
             if not self._embedder_loaded:
                 self._embedder = models.load(self.config.embedding)
                 self._embedder_loaded = True
             return self._embedder
+
+    def load_ahead(self) -> None:
+        """Begin to load the embedder beside what comes next: a one-shot search opens the index meanwhile."""
+        threading.Thread(target=self.embedder, daemon=True).start()
 
     def query_vector(self, text: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None:
         """The vector of a query, shape (dim,), or None where there is no embedder."""
@@ -79,17 +87,18 @@ class Index:
             said, self._store.said = self._store.said, []
             return said
 
-    def refresh(
-        self, *, full: bool = False, rebuild: bool = False, progress: index.Progress | None = None
-    ) -> index.Report:
+    def refresh(self, *, full: bool = False, rebuild: bool = False, progress: Progress | None = None) -> listing.Report:
         """Bring the index up to the state of the folder. `full` reads every file, `rebuild` derives all anew."""
         with self._mutex, self._explained():
+            began = time.perf_counter()
             look, head = survey(self.config), head_commit(self.config.root)
             if rebuild:
                 self._store.discard()
                 self._reader = None
-            with self._store.open():
-                return self._converge(look, head, full=full, progress=progress)
+            with self._store.open() as con:
+                done, _ = self._converge(look, head, full=full, progress=progress)
+                report = listing.report(con, look, **done)
+            return replace(report, seconds=time.perf_counter() - began)
 
     @contextmanager
     def reader(self) -> Iterator[Reader]:
@@ -98,21 +107,20 @@ class Index:
             look, head = survey(self.config), head_commit(self.config.root)
             if not self.keep:
                 with self._store.open() as con:
-                    self._converge(look, head)
-                    yield Reader(con, self._matrix(con))
+                    _, meta = self._converge(look, head)
+                    yield Reader(con, self._matrix(con, meta), generation(meta), head)
                 return
             if self._reader is None or not self._is_current(self._reader, look, head):
                 with self._store.open() as con:
-                    self._converge(look, head)
-                    self._reader = self._copy(con)
-                    self._seen, self._seen_head = index.listing(con), head
+                    _, meta = self._converge(look, head)
+                    self._reader = self._copy(con, meta)
+                    self._seen = listing.listing(con)
             yield self._reader
 
     def _is_current(self, reader: Reader, look: Survey, head: str) -> bool:
-        if reader.generation != self._store.generation() or head != self._seen_head:
+        if reader.generation != self._store.generation() or head != reader.head:
             return False
-        changes = index.diff(look, self._seen)
-        return not changes.to_read and not changes.gone
+        return not listing.diff(look, self._seen)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -126,42 +134,57 @@ class Index:
             raise Unavailable(f"The index cannot be used ({reason}): run `atlas index --rebuild`.") from err
 
     def _converge(
-        self, look: Survey, head: str, *, full: bool = False, progress: index.Progress | None = None
-    ) -> index.Report:
-        con = self._store.con
-        before = generation(con)
-        self._check_matrix(con)
-        run = index.Refresh(
-            self.config, con, look, matrix_file=self._store.matrix_file(), embedder=self.embedder,
-            lineage=self._lineage, head=head, progress=progress, full=full,
-        )  # fmt: skip
-        report = run.run()
-        if generation(con) != before or self._store.generation() != before:
-            self._store.publish()
-        return report
+        self, look: Survey, head: str, *, full: bool = False, progress: Progress | None = None
+    ) -> tuple[dict[str, int], dict[str, str]]:
+        """Bring the open database up to the look: what was done, and the meta table after it.
 
-    def _check_matrix(self, con: duckdb.DuckDBPyConnection) -> None:
-        """A matrix that is gone or too short is derived again, by forgetting the rows that name it."""
+        Most looks find nothing new, and load neither parser nor embedder.
+        """
+        con, done = self._store.con, {}
+        meta = self._checked_matrix(con)
+        known = listing.listing(con)
+        changes = listing.diff(look, known, full=full)
+        if changes or meta.get("head") != head:
+            run = import_module("atlas.index").Refresh(
+                self.config, con, look, known, changes, matrix_file=self._store.matrix_file(meta["token"]),
+                embedder=self.embedder, lineage=self._lineage, head=head, progress=progress,
+            )  # fmt: skip
+            done = run.run()
+            meta = get_meta(con)
+        if self._store.generation() != generation(meta):
+            self._store.publish()
+        return done, meta
+
+    def _checked_matrix(self, con: duckdb.DuckDBPyConnection) -> dict[str, str]:
+        """The meta table. A matrix that is gone or too short is derived again, by forgetting the rows that name it."""
+        meta = get_meta(con)
         try:
-            self._matrix(con)
+            self._matrix(con, meta)
         except ValueError:
             self._store.said.append("The vectors beside the index were damaged; they were derived again.")
-            for table in ("listing", "notes", "chunks", "postings", "vectors", "names"):
-                con.execute(f"DELETE FROM {table}")  # noqa: S608 - own names
+            for table in TABLES:
+                if table != "meta":
+                    con.execute(f"DELETE FROM {table}")  # noqa: S608 - own names
             self._reader = None
+        return meta
 
-    def _matrix(self, con: duckdb.DuckDBPyConnection) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None:
+    def _matrix(
+        self, con: duckdb.DuckDBPyConnection, meta: Mapping[str, str]
+    ) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None:
         (rows,) = con.execute("SELECT coalesce(max(row), -1) + 1 FROM vectors").fetchone() or (0,)
         if not rows:
             return None
-        return vectors.mapped(self._store.matrix_file(), int(rows), int(get_meta(con, "dim")))
+        return vectors.mapped(self._store.matrix_file(meta["token"]), int(rows), int(meta["dim"]))
 
-    def _copy(self, con: duckdb.DuckDBPyConnection) -> Reader:
+    def _copy(self, con: duckdb.DuckDBPyConnection, meta: Mapping[str, str]) -> Reader:
         """Bring the copy in memory up to the database: whole the first time, then what was appended since."""
-        same = self._reader is not None and self._reader.generation.partition(":")[0] == get_meta(con, "token")
-        if not same or self._sorted != get_meta(con, "sorted"):
+        old = self._reader
+        if old is not None and old.generation == generation(meta):
+            old.head = meta.get("head", "")
+            return old
+        if old is None or old.generation.partition(":")[0] != meta["token"] or self._sorted != meta.get("sorted"):
             con.execute("USE memory")
-            for table in ("meta", "notes", "chunks", "postings", "vectors", "names", "renames", "listing"):
+            for table in TABLES:
                 con.execute(f"DROP TABLE IF EXISTS memory.{table}")
             con.execute(SCHEMA)
             con.execute("USE disk")
@@ -170,10 +193,7 @@ class Index:
             con.execute(f"INSERT INTO memory.{table} SELECT * FROM disk.{table} WHERE {column} > {self._copied[table]}")  # noqa: S608 - own names
             (last,) = con.execute(f"SELECT max({column}) FROM memory.{table}").fetchone() or (None,)  # noqa: S608
             self._copied[table] = -1 if last is None else last
-        for table in ("meta", "listing"):
-            con.execute(f"DELETE FROM memory.{table}")  # noqa: S608 - own names
-            con.execute(f"INSERT INTO memory.{table} SELECT * FROM disk.{table}")  # noqa: S608 - own names
-        self._sorted = get_meta(con, "sorted")
-        return Reader(con, self._matrix(con))
-
-
+        con.execute("DELETE FROM memory.listing")
+        con.execute("INSERT INTO memory.listing SELECT * FROM disk.listing")
+        self._sorted = meta.get("sorted")
+        return Reader(con, self._matrix(con, meta), generation(meta), meta.get("head", ""))

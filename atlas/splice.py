@@ -44,7 +44,8 @@ def added(site: Site, key: str, value: Value) -> str:
     text, entries = site.block.text, site.block.entries
     margin = _indent(text, entries[0]) if entries else ""
     gap = "" if not text or text[-1] in "\r\n" else site.newline
-    return f"{text}{gap}{margin}{written(key)}:{_fresh(site, value, margin)}{site.newline}"
+    new = " " + written(value) if isinstance(value, SCALARS) else _listed(site, value)
+    return f"{text}{gap}{margin}{written(key)}:{new}{site.newline}"
 
 
 def removed(site: Site, entry: Entry) -> str:
@@ -64,15 +65,12 @@ def replaced(site: Site, entry: Entry, value: Value) -> str:
 
 
 def grown(site: Site, entry: Entry, new: Sequence[Scalar]) -> str:
-    """The text with items at the end of a list."""
+    """The text with items at the end of a list that has some."""
     text = site.block.text
     if entry.style == "block":
         return _grown_block(site, entry, new)
-    tail = [written(item, flow=True) for item in new]
-    if not entry.items:
-        return _cut(text, entry.start, entry.end, f"[{', '.join(tail)}]")
     end = entry.items[-1].end
-    return _cut(text, end, end, "".join(_comma(text, entry) + item for item in tail))
+    return _cut(text, end, end, "".join(_comma(text, entry) + written(item, flow=True) for item in new))
 
 
 def thinned(site: Site, entry: Entry, keep: Sequence[bool]) -> str:
@@ -114,26 +112,20 @@ def _list_replaced(site: Site, entry: Entry, value: Sequence[Scalar]) -> str:
     keep = [item.end > item.start and item.value in want for item in entry.items]
     kept = [item.value for item, stays in zip(entry.items, keep, strict=True) if stays]
     if not kept or kept != want[: len(kept)]:
-        return _rewritten(site, entry, _listed(site, value, entry, _indent(site.block.text, entry)))
+        return _rewritten(site, entry, _listed(site, value, entry))
     text, new = thinned(site, entry, keep), value[len(kept) :]
     again = replace(site, block=read(text))
     left = again.block.entry(entry.key)
     return grown(again, left, new) if new and left else text
 
 
-def _fresh(site: Site, value: Value, margin: str) -> str:
-    """What follows the colon of a new key."""
-    return " " + written(value) if isinstance(value, SCALARS) else _listed(site, value, None, margin)
-
-
-def _listed(site: Site, value: Sequence[Scalar], entry: Entry | None, margin: str) -> str:
+def _listed(site: Site, value: Sequence[Scalar], entry: Entry | None = None) -> str:
     """A list in the style of the one it replaces, else of the first list of the block, else in brackets."""
     lists = [e for e in (entry, *site.block.entries) if e and e.style in {"flow", "block"} and e.items]
     if not value or not lists or lists[0].style == "flow":
         return " [" + ", ".join(written(item, flow=True) for item in value) + "]"
     first = lists[0].items[0]
-    dash = _dash(site, first) or f"{margin}  - "
-    return "".join(f"{site.newline}{dash}{written(item)}" for item in value)
+    return "".join(f"{site.newline}{_dash(site, first)}{written(item)}" for item in value)
 
 
 def _rewritten(site: Site, entry: Entry, new: str) -> str:

@@ -28,6 +28,8 @@ from atlas.git import Repository, fields, raw
 _FEW = 100
 #: Attempts to exchange without holding the lock while preparing; after these, prepare under the lock.
 _OPTIMISTIC = 3
+#: How the names of private index files begin.
+_PRIVATE = "index-"
 _ATTEMPTS = 20
 
 
@@ -65,9 +67,7 @@ class Draft:
     def put(self, entries: Mapping[str, Entry | None]) -> None:
         """Set these entries; None removes one."""
         nothing = Entry("0", "0" * len(self.repo.empty_tree))
-        # Removals first: a file `a` cannot come back while the user's new `a/b` is still there.
-        ordered = sorted(entries.items(), key=lambda item: item[1] is not None)
-        lines = [b"%b\t%b\0" % (" ".join(entry or nothing).encode(), raw(path)) for path, entry in ordered]
+        lines = [b"%b\t%b\0" % (" ".join(entry or nothing).encode(), raw(path)) for path, entry in entries.items()]
         self.repo.run(*_QUIET, "update-index", "-z", "--index-info", data=b"".join(lines), env=self._env)
 
     def tree(self, head: str, changing: Collection[str]) -> str:
@@ -85,12 +85,27 @@ class Draft:
         return tree
 
     def replace(self, patience: float, *, locked: bool = False) -> bool:
-        """Make this copy the user's index, unless that has changed since it was copied. Held: some microseconds."""
-        with nullcontext() if locked else _lock(self.repo, patience):
-            if _stamp(self.repo.git_dir / "index") != self.stamp:
+        """Make this copy the user's index, unless that has changed since it was copied.
+
+        The copy itself becomes the lock file, so taking the lock, looking and letting go are three system calls.
+        """
+        index, lock = self.repo.git_dir / "index", self.repo.git_dir / "index.lock"
+        if locked:
+            if _stamp(index) == self.stamp:
+                self.file.replace(index)
+                return True
+            return False
+        mark = _take(self.file, lock, patience)
+        try:
+            if _stamp(index) != self.stamp:
                 return False
-            self.file.replace(self.repo.git_dir / "index")
-        return True
+            if mark == _mark(self.file):
+                lock.replace(index)
+            else:
+                self.file.replace(index)
+            return True
+        finally:
+            _let_go(lock, mark)
 
     @property
     def _env(self) -> dict[str, str]:
@@ -104,7 +119,7 @@ _QUIET = ("-c", f"core.hooksPath={os.devnull}")
 @contextmanager
 def draft(repo: Repository) -> Iterator[Draft]:
     """A private copy of the user's index, removed at the end of the block."""
-    file = workroom(repo) / f"index-{secrets.token_hex(6)}"
+    file = _private(repo)
     try:
         yield Draft(repo, file, _copy(repo.git_dir / "index", file))
     finally:
@@ -177,30 +192,74 @@ def workroom(repo: Repository) -> Path:
     return folder
 
 
+def sweep(repo: Repository) -> None:
+    """Remove what a killed writer left, its lock on the index included. Call only while no other can be writing.
+
+    A lock is known as Atlas's own by being the same file as a private index that is still there.
+    """
+    for left in workroom(repo).glob(_PRIVATE + "*"):
+        _let_go(repo.git_dir / "index.lock", _mark(left))
+        left.unlink(missing_ok=True)
+
+
 @contextmanager
 def _lock(repo: Repository, patience: float) -> Iterator[None]:
-    """Hold Git's lock on the index. Somebody else's is waited for, `patience` seconds, and never removed."""
-    file = repo.git_dir / "index.lock"
-    deadline = time.monotonic() + patience
-    while not _made(file):
-        if time.monotonic() >= deadline:
-            raise GitRefused(
-                "update the staging area",
-                f"another Git process holds {file}; if none is running, a killed one left it: remove that file",
-            )
-        time.sleep(random.uniform(0.002, 0.02))  # noqa: S311 - to fall out of step with others, not a secret
+    """Hold Git's lock on the index."""
+    file, lock = _private(repo), repo.git_dir / "index.lock"
+    file.touch()
     try:
-        yield
+        mark = _take(file, lock, patience)
+        try:
+            yield
+        finally:
+            _let_go(lock, mark)
     finally:
         file.unlink(missing_ok=True)
 
 
-def _made(file: Path) -> bool:
+def _take(file: Path, lock: Path, patience: float) -> int:
+    """Make `file` the lock; its mark. Somebody else's is waited for, `patience` seconds, and never removed."""
+    deadline = time.monotonic() + patience
+    while not _linked(file, lock):
+        if time.monotonic() >= deadline:
+            raise GitRefused(
+                "update the staging area",
+                f"another Git process holds {lock}; if none is running, a killed one left it: remove that file",
+            )
+        time.sleep(random.uniform(0.002, 0.02))  # noqa: S311 - to fall out of step with others, not a secret
+    return _mark(lock)
+
+
+def _linked(file: Path, lock: Path) -> bool:
+    """Give `file` the lock's name as well; False if somebody holds the lock."""
     try:
-        file.open("x").close()
+        lock.hardlink_to(file)
     except FileExistsError:
         return False
+    except OSError:  # a disk without hard links (FAT, some network shares)
+        try:
+            lock.open("x").close()
+        except FileExistsError:
+            return False
     return True
+
+
+def _let_go(lock: Path, mark: int) -> None:
+    """Remove the lock if it is the one with this mark: after a swap, another program may hold a new one already."""
+    if mark and _mark(lock) == mark:
+        lock.unlink(missing_ok=True)
+
+
+def _mark(file: Path) -> int:
+    """What tells a file from every other, 0 if there is none."""
+    try:
+        return file.stat().st_ino
+    except FileNotFoundError:
+        return 0
+
+
+def _private(repo: Repository) -> Path:
+    return workroom(repo) / f"{_PRIVATE}{secrets.token_hex(6)}"
 
 
 def _copy(index: Path, file: Path) -> tuple[int, ...] | None:

@@ -25,8 +25,8 @@ SCHEMA = """
 CREATE TABLE meta(key VARCHAR, value VARCHAR);
 CREATE TABLE notes(
   note INTEGER, blob VARCHAR, id VARCHAR, label VARCHAR, summary VARCHAR, kind VARCHAR, created BIGINT,
-  thread_key BIGINT, source VARCHAR, trust VARCHAR, importance FLOAT, pinned BOOLEAN, valid_from BIGINT, valid_to BIGINT,
-  readable BOOLEAN, text_key VARCHAR, tags VARCHAR, entities VARCHAR, aliases VARCHAR, links VARCHAR,
+  thread_key BIGINT, source VARCHAR, trust VARCHAR, importance FLOAT, pinned BOOLEAN,
+  valid_from BIGINT, valid_to BIGINT, readable BOOLEAN, text_key VARCHAR, tags VARCHAR, entities VARCHAR, aliases VARCHAR, links VARCHAR,
   findings VARCHAR, meta VARCHAR);
 CREATE TABLE chunks(chunk INTEGER, note INTEGER, seq INTEGER, heading VARCHAR, line INTEGER, text VARCHAR,
   words INTEGER, vec INTEGER);
@@ -39,24 +39,30 @@ CREATE TABLE listing(
   ident VARCHAR, name_chunk INTEGER, path_key BIGINT, problem VARCHAR);
 """
 
-#: Raised with every change of SCHEMA or of what goes into it.
-SCHEMA_STAMP = "store-1"
+TABLES = ("meta", "notes", "chunks", "postings", "vectors", "names", "renames", "listing")
+
+#: Raised with every change of SCHEMA or of the rows derived from the same bytes (tests/test_derive.py notices).
+STAMP = "1"
 
 #: Two threads are what the machines we measure on have; 256 MB bounds the first build of a large vault.
-_SETTINGS = {"threads": 2, "memory_limit": "256MB", "autoinstall_known_extensions": False}
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 2,
+    "memory_limit": "256MB",
+    "autoinstall_known_extensions": False,
+}
 
 
 class Store:
-    """The index file of one vault. `stamp` says how its rows were derived; another stamp means other rows.
+    """The index file of one vault. Its stamp says how its rows were derived; under another stamp it is built anew.
 
     One instance of DuckDB lives in memory; the file is attached to it for the length of an operation (1 ms, where
     opening it anew takes 20). Not safe for threads: its owner serialises.
     """
 
-    def __init__(self, config: Config, stamp: str) -> None:
+    def __init__(self, config: Config) -> None:
         self.folder = config.state
         self.file = config.state / "index.duckdb"
-        self.stamp = f"{SCHEMA_STAMP} {stamp}"
+        self.stamp = f"{STAMP} {config.embedding}"
         self.said: list[str] = []
         self._seconds = config.lock_seconds
         self._con: duckdb.DuckDBPyConnection | None = None
@@ -115,12 +121,12 @@ class Store:
     def publish(self) -> None:
         """Tell other processes that the rows changed. Call while the database is open, after the commit."""
         temp = self.folder / f"generation.{os.getpid()}"
-        temp.write_text(generation(self.con), encoding="ascii")
+        temp.write_text(generation(get_meta(self.con)), encoding="ascii")
         temp.replace(self.folder / "generation")
 
-    def matrix_file(self) -> Path:
-        """The file of vectors that belongs to the database now open."""
-        return self.folder / f"vectors-{get_meta(self.con, 'token')}.f32"
+    def matrix_file(self, token: str) -> Path:
+        """The file of vectors that belongs to the database of this token."""
+        return self.folder / f"vectors-{token}.f32"
 
     def _attach(self) -> None:
         if self.file.exists() and self._attach_existing():
@@ -147,7 +153,7 @@ class Store:
             if self._left_open() and not self._survives():
                 raise duckdb.IOException("it ends the process that opens it")
             self._use(self.file)
-            if get_meta(self.con, "stamp") == self.stamp:
+            if get_meta(self.con).get("stamp") == self.stamp:
                 return True
             self._detach()
             self._remove()
@@ -178,10 +184,12 @@ class Store:
         """Whether a child process can open it. Some damaged logs abort the process that replays them."""
         code = "import sys, duckdb; duckdb.connect(sys.argv[1]).close()"
         try:
-            tried = subprocess.run([sys.executable, "-c", code, self.file], timeout=60, check=False, capture_output=True)
-            return tried.returncode == 0
+            tried = subprocess.run(
+                [sys.executable, "-c", code, self.file], timeout=60, check=False, capture_output=True
+            )
         except subprocess.TimeoutExpired:
             return False
+        return tried.returncode == 0
 
     def _set_aside(self, reason: str) -> None:
         kept = self.folder / f"broken-{int(time.time())}.duckdb"
@@ -213,10 +221,9 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     con.commit()
 
 
-def get_meta(con: duckdb.DuckDBPyConnection, key: str) -> str:
-    """One value of the meta table, "" when absent."""
-    row = con.execute("SELECT value FROM meta WHERE key = ?", [key]).fetchone()
-    return row[0] if row else ""
+def get_meta(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """The meta table: stamp, token, generation, head, dim, sorted, renames_head, as far as they were set."""
+    return dict(con.execute("SELECT key, value FROM meta").fetchall())
 
 
 def set_meta(con: duckdb.DuckDBPyConnection, values: Mapping[str, str]) -> None:
@@ -226,9 +233,9 @@ def set_meta(con: duckdb.DuckDBPyConnection, values: Mapping[str, str]) -> None:
         con.execute("INSERT INTO meta VALUES (?, ?)", [key, value])
 
 
-def generation(con: duckdb.DuckDBPyConnection) -> str:
+def generation(meta: Mapping[str, str]) -> str:
     """Which database this is and how often its rows changed."""
-    return f"{get_meta(con, 'token')}:{get_meta(con, 'generation')}"
+    return f"{meta['token']}:{meta['generation']}"
 
 
 def insert(con: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, Any], order: str = "") -> None:

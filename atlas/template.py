@@ -13,9 +13,13 @@ from atlas.memory import Record
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A vault, whether notes were there before, the files added, and what a person should know."""
+    """A vault, the files added, and what a person should know.
+
+    `new`: it was no vault before. `adopted`: it is new, and notes were there already.
+    """
 
     root: Path
+    new: bool
     adopted: bool
     added: tuple[str, ...]
     note: str = ""
@@ -38,11 +42,13 @@ def create(folder: Path) -> Made:
     root = folder.resolve()
     source = shipped("vault-template")
     was_vault = (root / MARKER).is_file()
-    added = [name for name in sorted(p.name for p in source.iterdir()) if _add(source / name, root / name)]
-    notes = bool(vault.survey(load(root)).files)
     if was_vault:
-        return Made(root, notes, tuple(added), "This folder was a vault already.")
-    return Made(root, notes, tuple(added), _under_git(root, added, notes))
+        load(root)  # a broken atlas.toml is said before anything is written
+    added = [name for name in sorted(p.name for p in source.iterdir()) if _add(source / name, root / name)]
+    if was_vault:
+        return Made(root, new=False, adopted=False, added=tuple(added))
+    notes = bool(vault.survey(load(root)).files)
+    return Made(root, new=True, adopted=notes, added=tuple(added), note=_under_git(root, added, notes))
 
 
 def _under_git(root: Path, added: list[str], adopted: bool) -> str:

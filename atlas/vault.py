@@ -160,7 +160,7 @@ def read_listed(config: Config, path: str) -> bytes | None:
         if err.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             return None
         raise
-    with open(handle, "rb") as file:
+    with os.fdopen(handle, "rb") as file:
         return file.read()
 
 
@@ -174,8 +174,8 @@ def names_taken(config: Config) -> Callable[[str], bool]:
     def taken(path: str) -> bool:
         place = inside(config.root, check_path(path, existing=True))
         if place.parent not in folded:
-            names = os.listdir(place.parent) if place.parent.is_dir() else []
-            folded[place.parent] = {name.casefold() for name in names}
+            names = place.parent.iterdir() if place.parent.is_dir() else ()
+            folded[place.parent] = {found.name.casefold() for found in names}
         return place.name.casefold() in folded[place.parent]
 
     return taken
@@ -205,6 +205,12 @@ def remove(config: Config, path: str, before: str) -> None:
         raise Conflict(path, None, found)
     place.unlink()
     _sync_folder(place.parent)
+
+
+def write_elsewhere(place: Path, data: bytes) -> None:
+    """Write a file outside the memories (an export), whole or not at all."""
+    with _temporary(place, data) as temp:
+        temp.replace(place)
 
 
 def sweep(config: Config) -> list[str]:
@@ -243,7 +249,7 @@ def _create(temp: Path, place: Path, path: str, data: bytes) -> None:
     except OSError:  # a disk without hard links (FAT, some network shares)
         if place.exists():
             raise Conflict(path, data, _bytes(place)) from None
-        os.replace(temp, place)
+        temp.replace(place)
 
 
 def _replace(temp: Path, place: Path, path: str, data: bytes, before: str) -> None:
@@ -256,7 +262,7 @@ def _replace(temp: Path, place: Path, path: str, data: bytes, before: str) -> No
     if found is None or blob_id(found) != before:
         raise Conflict(path, data, found)
     if not _exchange(temp, place):
-        os.replace(temp, place)
+        temp.replace(place)
         return
     was = temp.read_bytes()
     if blob_id(was) != before:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 _PASSAGE_LINES = 3
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def hits(found: Sequence[Hit], *, explain: bool = False) -> str:
@@ -20,7 +22,7 @@ def hits(found: Sequence[Hit], *, explain: bool = False) -> str:
     blocks = []
     for number, hit in enumerate(found, 1):
         heading = f" › {hit.heading}" if hit.heading else ""
-        lines = [f"{number:>2}. {hit.label}{heading}", f"    {hit.path}:{hit.line}  {hit.kind}  {hit.id}"]
+        lines = [f"{number:>2}. {hit.label}{heading}", f"    {printable(hit.path)}:{hit.line}  {hit.kind}  {hit.id}"]
         lines += _passage(hit.text, hit.label)
         if explain:
             lines.append(f"    score {hit.score:.3f}: {_reasons(hit.why)}")
@@ -32,9 +34,7 @@ def _passage(text: str, label: str) -> list[str]:
     flat = " ".join(text.split())
     if flat == label:
         return []
-    return [
-        "    " + line for line in textwrap.wrap(flat, _WIDTH - 4, max_lines=_PASSAGE_LINES, placeholder=" …")
-    ]
+    return ["    " + line for line in textwrap.wrap(flat, _WIDTH - 4, max_lines=_PASSAGE_LINES, placeholder=" …")]
 
 
 def _reasons(why: Mapping[str, Any]) -> str:
@@ -50,7 +50,12 @@ def memory(found: Memory, text: str) -> str:
 
 def findings(found: Iterable[Finding]) -> str:
     """Problems, one a line, in the form editors jump to."""
-    return "\n".join(f"{f.path}:{f.line or 1}: {f.kind}: {f.message}" for f in found)
+    return "\n".join(f"{printable(f.path)}:{f.line or 1}: {f.kind}: {printable(f.message)}" for f in found)
+
+
+def printable(text: str) -> str:
+    r"""The text on one line: a line break in a file's name is shown as `\n`, and no name commands the terminal."""
+    return _CONTROL.sub(lambda m: m.group().encode("unicode_escape").decode(), text)
 
 
 def entries(found: Sequence[Entry]) -> str:
@@ -59,11 +64,29 @@ def entries(found: Sequence[Entry]) -> str:
     for e in found:
         lines = [f"{e.commit[:9]}  {e.time[:16].replace('T', ' ')}  {e.op:<8}  {e.subject}"]
         if e.reason and e.reason != e.subject:
-            lines.append(f"           because {e.reason}")
+            lines.append(f"           reason: {e.reason}")
         if e.actor or e.policy:
             lines.append("           " + ", ".join(x for x in (f"by {e.actor}" if e.actor else "", e.policy) if x))
         blocks.append("\n".join(lines))
     return "\n".join(blocks)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun: "1 memory", "1,200 memories"."""
+    plural = noun.removesuffix("y") + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def listed(value: object) -> str:
+    """A value of a report on one line: what is empty or not known yet is "none"."""
+    if isinstance(value, Mapping):
+        parts = [f"{name} {listed(v)}" for name, v in value.items() if v not in ("", None, [], ())]
+        return ", ".join(parts) or "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
 
 
 def facts(pairs: Mapping[str, Any]) -> str:

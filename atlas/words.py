@@ -25,8 +25,6 @@ from itertools import islice, pairwise
 import Stemmer
 
 #: Names these rules; part of the fingerprint of the index, so a change of rules rebuilds it.
-STAMP = "words-1"
-
 #: Most distinct terms one query may have; the rest of a pasted page adds time and no precision.
 QUERY_TERMS = 64
 

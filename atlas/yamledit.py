@@ -120,8 +120,10 @@ def _others_kept(site: Site, after: str, key: str) -> dict[str, Tree]:
     """The metadata after an edit, once every key but one is seen to be as before."""
     new = read(after)
     old, meta = site.block.meta, new.meta
+    if new.problem or new.repeated:
+        raise site.refusal(0, f"{key!r} cannot be written like this: {reason_of(new.problem or new.repeated[0])}")
     same_keys = [k for k in meta if k != key] == [k for k in old if k != key]
-    if new.problem or new.repeated or not same_keys or any(meta[k] != old[k] for k in meta if k != key):
+    if not same_keys or any(meta[k] != old[k] for k in meta if k != key):
         raise site.refusal(0, f"changing {key!r} here would change other keys")
     return meta
 

@@ -36,7 +36,6 @@ _ODD_KEY = ("a key that is itself a list or a mapping", "put the key in quotes")
 _HINTS = (
     (re.compile(r"^ *\t"), "indent with spaces, not tabs"),
     (re.compile(r"^(<{7}|={7}|>{7})"), "finish the merge: both sides are still there"),
-    (re.compile(r"^-(?: |$)"), "a key has either a value or a list"),
     (re.compile(r"[\[,-]\s*\[\[.*\]\]"), "put the link in quotes"),
     (re.compile(r"""[:\[,-]\s*(?:"[^"]*"|'[^']*')[^\s,\]}#]"""), "quotes inside quotes: put the other kind around"),
     (re.compile(r"[:\[,-]\s*#"), "put words that begin with # in quotes"),
@@ -44,6 +43,7 @@ _HINTS = (
     (re.compile(r":\s+[^\s\[{].*:(\s|$)"), "put a value that holds a colon in quotes"),
     (re.compile(r"[\[{]"), "close every bracket, or put the value in quotes"),
     (re.compile(r"""[:-]\s+["']"""), "close the quote"),
+    (re.compile(r"^-(?: |$)"), "a key has either a value or a list"),
 )
 
 

@@ -7,17 +7,20 @@ import importlib
 import os
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from atlas import __version__
 from atlas.commands._door import Door
 from atlas.errors import AtlasError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import TracebackType
 
-#: Every command: its module and its line in `atlas --help`. A module is imported when its command is used.
+#: Every command: its module and its line in `atlas --help`, the first line of its own help too. A module is imported
+#: when its command is used.
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("write", "Make a new vault, or adopt a folder of notes without touching one."),
     "ingest": ("write", "Store a text as memories, in one commit."),
@@ -32,9 +35,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "index": ("health", "Bring the index up to date."),
     "status": ("health", "Say how the vault is: index, Git, and every file with a problem."),
     "validate": ("health", "Check notes as the commit hook does."),
-    "log": ("history", "The history of the vault or of one memory."),
-    "why": ("history", "Why a memory is as it is: the commits that made it so."),
-    "changed": ("history", "What changed since a date or a commit."),
+    "log": ("history", "Show the history of the vault or of one memory, newest first."),
+    "why": ("history", "Show why a memory is as it is: the commits that made it so."),
+    "changed": ("history", "Show what changed since a date or a commit."),
     "undo": ("history", "Revert a commit of Atlas by a new commit."),
     "restore": ("history", "Bring a memory, or its detail, back from history."),
     "demo": ("demo", "Run the main job on a temporary vault, start to finish."),
@@ -47,10 +50,10 @@ EXIT_INTERRUPTED = 130
 class _Lazy(click.Group):
     """A group that knows its commands' names and imports one when it is called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"atlas.commands.{COMMANDS[cmd_name][0]}")
@@ -58,7 +61,14 @@ class _Lazy(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command. A reader that has seen enough (`atlas log | head -1`) is no error of ours."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            return _unheard()
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
@@ -66,7 +76,7 @@ class _Lazy(click.Group):
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--vault", metavar="DIR", help="The vault; else ATLAS_VAULT, else the nearest folder with atlas.toml.")
 @click.option("--quiet", "-q", is_flag=True, help="No talk on stderr, only errors.")
-@click.version_option(package_name="memory-atlas", prog_name="atlas")
+@click.version_option(__version__, prog_name="atlas")
 @click.pass_context
 def atlas(ctx: click.Context, vault: str | None, quiet: bool) -> None:
     """Atlas: an agent's memory as a Git repository of Markdown files.
@@ -79,6 +89,7 @@ def atlas(ctx: click.Context, vault: str | None, quiet: bool) -> None:
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line and exit. Every error is one sentence; `ATLAS_DEBUG=1` shows where it came from."""
+    sys.excepthook = _unforeseen
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -88,36 +99,55 @@ def main(args: Sequence[str] | None = None) -> None:
 def _run(args: Sequence[str] | None) -> int:
     try:
         code = atlas.main(args, prog_name="atlas", standalone_mode=False)
-        sys.stdout.flush()
-    except click.exceptions.NoArgsIsHelpError as err:
-        click.echo(err.ctx.get_help() if err.ctx else "")
-        return 2
-    except click.ClickException as err:
-        err.show()
-        return err.exit_code
+        if sys.stdout:  # None when the caller closed it
+            sys.stdout.flush()
+    except click.UsageError as err:
+        return _misused(err)
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except (AtlasError, OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError) as err:
+        return _unheard()
+    except (AtlasError, OSError, UnicodeError) as err:
         return _say(err)
     return code if isinstance(code, int) else 0
 
 
-def _say(err: Exception) -> int:
+def _unheard() -> int:
+    """Nobody reads stdout any more: what is still buffered goes nowhere, so that the interpreter's end is quiet too."""
+    if sys.stdout:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _misused(err: click.UsageError) -> int:
+    """One sentence for wrong words; the whole help for no words at all, which click raises as the message."""
+    text, where = err.format_message(), err.ctx.command_path if err.ctx else "atlas"
+    click.echo(text if "\n" in text else f"atlas: {text.rstrip('.')}: see `{where} --help`.", err=True)
+    return err.exit_code
+
+
+def _say(err: AtlasError | OSError | UnicodeError) -> int:
     if os.environ.get("ATLAS_DEBUG") == "1":
         traceback.print_exc()
+    click.echo(f"atlas: {_sentence(err)}", err=True)
+    return err.exit_code if isinstance(err, AtlasError) else 1
+
+
+def _sentence(err: AtlasError | OSError | UnicodeError) -> str:
     if isinstance(err, AtlasError):
-        click.echo(f"atlas: {err}", err=True)
-        return err.exit_code
-    if isinstance(err, OSError) and err.strerror:
-        what = "the disk is full" if err.errno == errno.ENOSPC else err.strerror
-        click.echo(f"atlas: {what}: {err.filename or 'no file named'}. Nothing more was done.", err=True)
-        return 1
+        return str(err)
+    if isinstance(err, UnicodeError):
+        return f"This is not UTF-8 text ({err}): save it as UTF-8 and try again."
+    what = "the disk is full" if err.errno == errno.ENOSPC else err.strerror or str(err) or type(err).__name__
+    return f"{what}{f': {err.filename}' if err.filename else ''}. Nothing more was done."
+
+
+def _unforeseen(kind: type[BaseException], err: BaseException, trace: TracebackType | None) -> None:
+    """What Python calls, before it exits with 1, for an error nothing above knows."""
+    if os.environ.get("ATLAS_DEBUG") == "1":
+        traceback.print_exception(kind, err, trace)
     click.echo(
-        f"atlas: an error Atlas did not foresee ({type(err).__name__}: {err}). "
+        f"atlas: an error Atlas did not foresee ({kind.__name__}: {err}). "
         "Run it again with ATLAS_DEBUG=1 and report what it prints.",
         err=True,
     )
-    return 1

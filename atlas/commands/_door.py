@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import click
 
 if TYPE_CHECKING:
     from atlas.engine import MemoryEngine
+    from atlas.memory import Applied
     from atlas.reading import ReadingEngine
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -33,6 +35,10 @@ class Door:
         if text and not self.quiet:
             click.echo(text, err=True)
 
+    def warn(self, text: str) -> None:
+        """What must be heard even when talk is not wanted."""
+        click.echo(text, err=True)
+
     @contextmanager
     def reading(self) -> Iterator[ReadingEngine]:
         """The opened vault for reading only: quicker to load than `engine`."""
@@ -42,6 +48,12 @@ class Door:
         with ReadingEngine(choose_vault(self.vault), resident=False) as engine:
             yield engine
             self._pass_on(engine)
+
+    @staticmethod
+    def place(root: Path, name: str) -> str:
+        """The vault's spelling of a file named from the current folder, as shells do; any other name as it is."""
+        file = Path(name).parent.resolve() / Path(name).name
+        return file.relative_to(root).as_posix() if file.is_file() and file.is_relative_to(root) else name
 
     def _pass_on(self, engine: ReadingEngine) -> None:
         for line in engine.said():
@@ -58,6 +70,17 @@ class Door:
             self._pass_on(engine)
 
 
+def outcome(door: Door, applied: Applied, *, as_json: bool) -> int:
+    """Say what became of a write; the exit code of it."""
+    if applied.paths and not applied.committed:
+        door.warn(f"Saved, not committed: {applied.note}")
+        return EXIT_NOT_COMMITTED
+    if applied.committed and not as_json:
+        door.say(f"Committed {applied.commit[:9]}.")
+    door.say(applied.note)
+    return 0
+
+
 def json_option(command: F) -> F:
     """Add `--json`: one JSON object on stdout and nothing else there."""
     return click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")(command)
@@ -71,14 +94,14 @@ def emit(value: Any) -> None:
 def plain(value: Any) -> Any:
     """Dataclasses, tuples and mappings as what JSON knows."""
     if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
+        value = asdict(value)
     if isinstance(value, dict) or hasattr(value, "items"):
-        return {str(k): plain(v) for k, v in value.items()}
+        return {plain(str(k)): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(v) for v in value]
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):  # noqa: PLR0124 - NaN
+    if isinstance(value, str | Path):  # a name that is not UTF-8 holds lone surrogates, which strict readers refuse
+        return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
 
@@ -90,7 +113,11 @@ def read_text(argument: str | None, file: str | None) -> str:
         raise click.UsageError("Give the text as one argument, as --file F, or as - to read stdin.")
     if file not in (None, "-"):
         return _decoded(Path(str(file)).read_bytes())
-    return _decoded(sys.stdin.buffer.read()) if "-" in given else str(argument)
+    if "-" not in given:
+        return str(argument)
+    if sys.stdin is None:
+        raise click.UsageError("stdin is closed, so there is no text to read.")
+    return _decoded(sys.stdin.buffer.read())
 
 
 def _decoded(data: bytes) -> str:

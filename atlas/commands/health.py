@@ -35,8 +35,9 @@ def index(door: Door, full: bool, rebuild: bool, as_json: bool) -> int:
     else:
         door.say(view.findings(report.skipped))
         click.echo(
-            f"{report.memories} memories: {report.added} added, {report.changed} changed, {report.removed} removed, "
-            f"{report.unchanged} unchanged in {report.seconds:.2f} s; {len(skipped)} with problems"
+            f"{view.counted(report.memories, 'memory')}: {report.added} added, {report.changed} changed, "
+            f"{report.removed} removed, {report.unchanged} unchanged in {report.seconds:.2f} s; "
+            f"{len(skipped)} with problems"
         )
     return 0
 
@@ -52,18 +53,10 @@ def status(door: Door, as_json: bool) -> int:
         emit(report)
     else:
         head = {k: v for k, v in report.items() if k != "findings"}
-        click.echo(view.facts({k: _flat(v) for k, v in head.items()}))
+        click.echo(view.facts({name: view.listed(value) for name, value in head.items()}))
         if report["findings"]:
             click.echo("\n" + view.findings(report["findings"]))
     return 0
-
-
-def _flat(value: object) -> object:
-    if isinstance(value, dict):
-        return ", ".join(f"{k}: {_flat(v)}" for k, v in value.items() if v not in ("", None, [], ()))
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
-    return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
 
 
 @click.command()
@@ -72,9 +65,13 @@ def _flat(value: object) -> object:
 @json_option
 @click.pass_obj
 def validate(door: Door, paths: tuple[str, ...], staged: bool, as_json: bool) -> int:
-    """Check notes as the commit hook does; exits 1 if anything is wrong."""
+    """Check notes as the commit hook does.
+
+    PATHS name the notes; without them, it is all. Exits 1 if anything is wrong: metadata that cannot be read, an id
+    used twice, conflict markers, a credential, a file too large or not text.
+    """
     with door.engine() as engine:
-        findings = engine.validate(paths, staged=staged)
+        findings = engine.validate([door.place(engine.config.root, path) for path in paths], staged=staged)
     if as_json:
         emit({"findings": findings})
     elif findings:

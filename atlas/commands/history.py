@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from atlas import view
-from atlas.commands._door import EXIT_NOT_COMMITTED, Door, emit, json_option
+from atlas.commands._door import Door, emit, json_option, outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from atlas.memory import Applied, Entry
 
 
-def _show(entries: Sequence[Entry], as_json: bool) -> int:
+def _show(door: Door, entries: Sequence[Entry], as_json: bool) -> int:
     if as_json:
         emit({"entries": entries})
     elif entries:
         click.echo(view.entries(entries))
+    else:
+        door.say("No commit touched a memory.")
     return 0
 
 
@@ -29,9 +31,13 @@ def _show(entries: Sequence[Entry], as_json: bool) -> int:
 @json_option
 @click.pass_obj
 def log(door: Door, id: str | None, limit: int, as_json: bool) -> int:
-    """Show the history of the vault or of one memory, newest first."""
+    """Show the history of the vault or of one memory, newest first.
+
+    ID may be an id or its first letters, a path, a title or an alias; the memory may be gone by now.
+    """
     with door.engine() as engine:
-        return _show(engine.history(id, limit=limit), as_json)
+        name = id and door.place(engine.config.root, id)
+        return _show(door, engine.history(name, limit=limit), as_json)
 
 
 @click.command()
@@ -39,9 +45,12 @@ def log(door: Door, id: str | None, limit: int, as_json: bool) -> int:
 @json_option
 @click.pass_obj
 def why(door: Door, id: str, as_json: bool) -> int:
-    """Show why a memory is as it is: the commits that made it so, with reason, actor and policy."""
+    """Show why a memory is as it is: the commits that made it so.
+
+    Each with its time, reason, actor and policy, newest first.
+    """
     with door.engine() as engine:
-        return _show(engine.history(id, limit=1000), as_json)
+        return _show(door, engine.history(door.place(engine.config.root, id), limit=1000), as_json)
 
 
 @click.command()
@@ -51,7 +60,7 @@ def why(door: Door, id: str, as_json: bool) -> int:
 def changed(door: Door, since: str, as_json: bool) -> int:
     """Show what changed since a date or a commit."""
     with door.engine() as engine:
-        return _show(engine.changed(since), as_json)
+        return _show(door, engine.changed(since), as_json)
 
 
 def _outcome(door: Door, applied: Applied, restored: Sequence[str], as_json: bool) -> int:
@@ -60,8 +69,7 @@ def _outcome(door: Door, applied: Applied, restored: Sequence[str], as_json: boo
     else:
         for path in applied.paths:
             click.echo(path)
-        door.say(applied.note)
-    return 0 if applied.committed or not applied.paths else EXIT_NOT_COMMITTED
+    return outcome(door, applied, as_json=as_json)
 
 
 @click.command()
@@ -69,7 +77,11 @@ def _outcome(door: Door, applied: Applied, restored: Sequence[str], as_json: boo
 @json_option
 @click.pass_obj
 def undo(door: Door, commit: str | None, as_json: bool) -> int:
-    """Revert a commit of Atlas (the last one, if none is named) by a new commit."""
+    """Revert a commit of Atlas by a new commit.
+
+    Without COMMIT, it is the last one that is not undone yet. Lines changed since are kept; if both touch the same
+    ones, nothing is done and Git says where.
+    """
     with door.engine() as engine:
         applied, restored = engine.undo(commit)
     return _outcome(door, applied, restored, as_json)
@@ -80,7 +92,10 @@ def undo(door: Door, commit: str | None, as_json: bool) -> int:
 @json_option
 @click.pass_obj
 def restore(door: Door, id: str, as_json: bool) -> int:
-    """Bring a memory, or the detail it has lost, back from history."""
+    """Bring a memory, or its detail, back from history.
+
+    A memory that is gone comes back as it last was; one that is here gets the fullest text it ever had.
+    """
     with door.engine() as engine:
         applied, restored = engine.restore(id)
     return _outcome(door, applied, restored, as_json)

@@ -34,7 +34,10 @@ def search(
     explain: bool,
     as_json: bool,
 ) -> int:
-    """Find memories by their words and their meaning."""
+    """Find memories by their words and their meaning.
+
+    Files changed since the last time, committed or not, are found as they are now.
+    """
     with door.reading() as engine:
         found = engine.search(
             query, k=k, mode=mode, kind=kind, tag=tag, cluster=cluster, scope=scope, valid_at=valid_at
@@ -50,14 +53,18 @@ def search(
 
 @click.command()
 @click.argument("id")
-@click.option("--lod", type=click.Choice([lod.value for lod in Lod]), default="L2", show_default=True)
+@click.option("--lod", type=click.Choice([lod.value for lod in Lod], case_sensitive=False), default="L2",
+              show_default=True, help="Label, summary or everything.")  # fmt: skip
 @click.option("--as-of", metavar="REV", help="As it was at this revision or date.")
 @json_option
 @click.pass_obj
 def show(door: Door, id: str, lod: str, as_of: str | None, as_json: bool) -> int:
-    """Show one memory at a level of detail."""
+    """Show one memory at a level of detail.
+
+    ID may be an id or its first letters, a path, a title or an alias.
+    """
     with door.engine() as engine:
-        memory = engine.expand(id, as_of=as_of)
+        memory = engine.expand(door.place(engine.config.root, id), as_of=as_of)
     if as_json:
         emit(
             {
@@ -88,8 +95,10 @@ def clusters(door: Door, name: str | None, as_json: bool) -> int:
         emit({"clusters": found})
     elif name:
         click.echo("\n".join(f"{m.id}  {m.label}" for c in found for m in c.members))
-    else:
+    elif found:
         click.echo(view.table(("cluster", "size", "summary"), [(c.name, c.size, c.summary) for c in found]))
+    else:
+        door.say("No clusters yet: three memories that share a topic form one.")
     return 0
 
 
@@ -103,6 +112,5 @@ def stats(door: Door, as_json: bool) -> int:
     if as_json:
         emit(numbers)
     else:
-        shown = {k: ", ".join(f"{n} {v}" for n, v in x.items()) if isinstance(x, dict) else x for k, x in numbers.items()}
-        click.echo(view.facts(shown))
+        click.echo(view.facts({name: view.listed(value) for name, value in numbers.items()}))
     return 0

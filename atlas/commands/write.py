@@ -3,43 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from atlas.commands._door import EXIT_NOT_COMMITTED, Door, emit, json_option, progress, read_text
-from atlas.memory import KINDS
-
-if TYPE_CHECKING:
-    from atlas.memory import Applied
+from atlas import view
+from atlas.commands._door import Door, emit, json_option, outcome, progress, read_text
+from atlas.memory import KINDS, Applied
 
 
 @click.command()
-@click.argument("dir", default=".", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("dir", required=False, type=click.Path(file_okay=False, path_type=Path))
 @json_option
 @click.pass_obj
-def init(door: Door, dir: Path, as_json: bool) -> int:
-    """Make a new vault in DIR, or adopt the notes that are there.
+def init(door: Door, dir: Path | None, as_json: bool) -> int:
+    """Make a new vault, or adopt a folder of notes without touching one.
 
-    Adopting adds atlas.toml and lines to .gitignore and .gitattributes; no note is touched.
+    DIR is made if it is not there; without it, the folder is --vault, else the current one. Adopting adds atlas.toml
+    and lines to .gitignore and .gitattributes, and commits nothing.
     """
     from atlas.engine import MemoryEngine
     from atlas.template import create
 
-    made = create(dir)
+    made = create(dir or Path(door.vault or "."))
     with MemoryEngine(made.root, create=False, resident=False) as engine, progress(door, "Indexing") as bar:
         memories = engine.refresh(progress=bar).memories
     if as_json:
-        emit({"vault": made.root, "adopted": made.adopted, "memories": memories, "added": made.added, "note": made.note})
+        emit(
+            {"vault": made.root, "adopted": made.adopted, "memories": memories, "added": made.added, "note": made.note}
+        )
     else:
+        word = "Adopted" if made.adopted else "New vault:" if made.new else "A vault already:"
+        click.echo(f"{word} {made.root} ({view.counted(memories, 'memory')})")
         door.say(made.note)
-        click.echo(f"{'Adopted' if made.adopted else 'New vault:'} {made.root} ({memories} memories)")
     return 0
 
 
 @click.command()
 @click.argument("text", required=False)
-@click.option("--file", metavar="F", help="Read the text from this file (- for stdin).")
+@click.option("--file", metavar="F", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+              help="Read the text from this file (- for stdin).")  # fmt: skip
 @click.option("--kind", help=f"One of {', '.join(KINDS)}, or a word of your own; guessed if not given.")
 @click.option("--label", help="The one-line label; drawn from the text if not given.")
 @click.option("--tag", multiple=True, help="A tag (repeatable).")
@@ -62,7 +64,11 @@ def ingest(
     valid_from: str | None,
     as_json: bool,
 ) -> int:
-    """Store a text as memories, in one commit."""
+    """Store a text as memories, in one commit.
+
+    TEXT is stored word for word; - reads it from stdin. A list becomes one memory each for its statements. A text that
+    is stored already is a duplicate: nothing is stored, and its id is said.
+    """
     content = read_text(text, file)
     with door.engine() as engine:
         stored = engine.ingest(
@@ -84,7 +90,7 @@ def ingest(
             click.echo(f"{memory.id}  {memory.path}  {memory.label}")
         for duplicate in stored.duplicates:
             door.say(f"Already stored as {duplicate}.")
-    return _outcome(door, stored.applied, as_json=as_json)
+    return outcome(door, stored.applied, as_json=as_json)
 
 
 @click.command()
@@ -95,8 +101,8 @@ def ingest(
 def tag(door: Door, id: str, tags: tuple[str, ...], as_json: bool) -> int:
     """Add tags to a memory, changing nothing else of its file."""
     with door.engine() as engine:
-        applied = engine.tag(id, tags)
-    return _outcome(door, applied, as_json=as_json, show=as_json)
+        applied = engine.tag(door.place(engine.config.root, id), tags)
+    return _paths(door, applied, as_json)
 
 
 @click.command()
@@ -104,24 +110,23 @@ def tag(door: Door, id: str, tags: tuple[str, ...], as_json: bool) -> int:
 @json_option
 @click.pass_obj
 def adopt(door: Door, paths: tuple[str, ...], as_json: bool) -> int:
-    """Write an id into the notes at PATHS that have none, or into every such note."""
+    """Write an id into notes that have none.
+
+    PATHS name the notes; without them, it is every such note of the vault. Exits 1 if one had to be left alone.
+    """
     with door.engine() as engine:
-        applied, refused = engine.adopt(paths)
+        applied, refused = engine.adopt([door.place(engine.config.root, path) for path in paths])
     for finding in refused:
-        door.say(f"{finding.path}:{finding.line}: left alone: {finding.message}")
-    code = _outcome(door, applied, as_json=as_json, show=as_json)
-    return code or (1 if refused else 0)
+        door.warn(f"{finding.path}:{finding.line or 1}: left alone: {finding.message}")
+    return _paths(door, applied, as_json) or (1 if refused else 0)
 
 
-def _outcome(door: Door, applied: Applied, *, as_json: bool, show: bool = False) -> int:
-    """Say what became of a write; the exit code of it."""
-    if show:
+def _paths(door: Door, applied: Applied, as_json: bool) -> int:
+    """Print the files that were changed."""
+    if as_json:
         emit({"paths": applied.paths, "commit": applied.commit, "committed": applied.committed, "note": applied.note})
-    if not applied.paths:
-        return 0
-    if applied.committed:
-        door.say("" if as_json else f"Committed {applied.commit[:9]}.")
-        door.say(applied.note)
-        return 0
-    door.say(f"Saved, not committed: {applied.note}")
-    return EXIT_NOT_COMMITTED
+    else:
+        for path in applied.paths:
+            click.echo(path)
+        door.say("" if applied.paths else "Nothing to change.")
+    return outcome(door, applied, as_json=as_json)

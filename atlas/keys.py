@@ -1,0 +1,32 @@
+"""What stands for a text in the index: numbers for terms and paths, one column for a list of words."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import lru_cache
+
+#: Separates the items of a list kept in one column; no tag or name can contain it.
+SEP = "\x1f"
+
+
+@lru_cache(maxsize=200_000)
+def term_hash(term: str) -> int:
+    """The number that stands for a term in the postings (64 bits of BLAKE2b; no dictionary to keep in step)."""
+    return int.from_bytes(hashlib.blake2b(term.encode("utf-8", "replace"), digest_size=8).digest(), "little")
+
+
+def key(text: str) -> int:
+    """A number that stands for a text and orders it the same way in every index (63 bits of BLAKE2b)."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
+
+
+def joined(items: Iterable[str]) -> str:
+    """A list as one column, with a separator at both ends so that an item can be looked for exactly."""
+    inner = SEP.join(items)
+    return f"{SEP}{inner}{SEP}" if inner else ""
+
+
+def parted(column: str) -> tuple[str, ...]:
+    """The list that `joined` made a column of."""
+    return tuple(column.strip(SEP).split(SEP)) if column else ()
