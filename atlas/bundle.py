@@ -76,16 +76,24 @@ def plan(
 ) -> Plan:
     """What to write. `by_id` gives the path of an id or "", `read` a path's bytes, `taken` whether a name is in use."""
     changes: dict[str, Change] = {}
+    claimed: dict[str, str] = {}
     skipped = []
     for item in items:
         try:
             change, reason = _plan_one(item, overwrite, by_id, read, lambda p: p in changes or taken(p))
+            id = _written_id(item.data) if change else ""
         except AtlasError as err:
-            change, reason = None, str(err)
-        if change is None or change.path in changes:
-            skipped.append(Finding(item.path, 0, "skipped", reason or "the bundle names it twice"))
-        else:
-            changes[change.path] = change
+            change, reason, id = None, str(err), ""
+        if change and change.path in changes:
+            change, reason = None, "the bundle names it twice"
+        if change and id in claimed:
+            change, reason = None, f"{claimed[id]} has its id: remove the `id:` line from one of them and export again"
+        if change is None:
+            skipped.append(Finding(item.path, 0, "skipped", reason))
+            continue
+        changes[change.path] = change
+        if id:
+            claimed[id] = item.path
     return Plan(tuple(changes.values()), tuple(skipped))
 
 

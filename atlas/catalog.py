@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from atlas.keys import SEP, parted
 from atlas.errors import Ambiguous, NotFound
+from atlas.keys import SEP, parted
 from atlas.memory import CLUSTER_PREFIX, Finding, Scope
 from atlas.search import Filters
+from atlas.store import only_row
 
 if TYPE_CHECKING:
     import duckdb
@@ -80,10 +81,9 @@ class Catalog:
 
     def owner(self, id: str) -> str:
         """The path that has this id anywhere in the vault, or ""."""
-        row = self._con.execute(
-            "SELECT min(l.path) FROM listing l JOIN notes n USING (note) WHERE n.id = ? OR l.ident = ?", [id, id]
-        ).fetchone()
-        return row[0] or "" if row else ""
+        query = "SELECT min(l.path) FROM listing l JOIN notes n USING (note) WHERE n.id = ? OR l.ident = ?"
+        (path,) = only_row(self._con, query, [id, id])
+        return path or ""
 
     def with_text(self, keys: Sequence[str]) -> dict[str, str]:
         """Which of these texts are stored already: text key → id."""
@@ -106,8 +106,8 @@ class Catalog:
     def count(self) -> int:
         """Number of memories in the scope."""
         where, bound = Filters(self._scope).sql()
-        row = self._con.execute(f"SELECT count(*) FROM listing l JOIN notes n USING (note) WHERE {where}", bound)  # noqa: S608
-        return int((row.fetchone() or (0,))[0])
+        query = f"SELECT count(*) FROM listing l JOIN notes n USING (note) WHERE {where}"
+        return int(only_row(self._con, query, bound)[0])
 
     def numbers(self) -> dict[str, Any]:
         """How many memories: all, per kind, tier, cluster. The cache's figures need a session, and are None before."""
@@ -126,7 +126,7 @@ class Catalog:
         tier = "coalesce(nullif(n.meta->>'tier', ''), 'long_term')"
         return dict(
             self._con.execute(
-                f"SELECT {tier}, count(*) FROM listing l JOIN notes n USING (note) WHERE {where} "  # noqa: S608 - own words
+                f"SELECT {tier}, count(*) FROM listing l JOIN notes n USING (note) WHERE {where} "
                 "GROUP BY 1 ORDER BY 2 DESC, 1",
                 bound,
             ).fetchall()

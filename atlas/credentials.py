@@ -13,14 +13,18 @@ from functools import cache
 from typing import Protocol
 
 # Every finding contains one of these. Text is nearly always clean, and must not pay 0.12 s to import detect-secrets.
-_HINT = re.compile(
-    r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}|(?i:aws).{0,60}?[0-9a-zA-Z/+]{40}|AccountKey=|://[^\s/@]*@"
-    r"|gh[pousr]_\w{20}|github_pat_|\bgl[a-z]{2,5}-[\w-]{20}|GR1348941|\bx(?:ox[a-z]|app)-|hooks\.slack\.com/"
-    r"|[rs]k_(?:live|test)_|whsec_|eyJ[\w-]{8}|\bsk-[\w-]{20}|_authToken=|npm_\w{20}"
-    r"|pypi-AgE|(?:AC|SK)[a-z0-9]{32}|SG\.[\w-]{22}\.|sq0csp-|[0-9a-z]{32}-us\d|\d{8}:[\w-]{35}"
-    r"|[MNO][\w-]{23,25}\.[\w-]{6}\.|PRIVATE KEY|PuTTY-User-Key|(?i:bearer)\s+[\"']?[\w.~+/=-]{8}"
-    r"|AIza|ya29\.|GOCSPX-|\bhf_\w{20}|do[opr]_v1_|shp[a-z]{2}_|AGE-SECRET-KEY-",
-    re.ASCII,
+# One pattern each, with fixed letters first: as one pattern of alternatives they took five times as long.
+_HINTS = tuple(
+    re.compile(pattern, re.ASCII)
+    for pattern in (
+        *(r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}", r"(?i:aws).{0,60}?[0-9a-zA-Z/+]{40}", r"AccountKey="),
+        *(r"://[^\s/@]*@", r"gh[pousr]_\w{20}", r"github_pat_", r"gl[a-z]{2,5}-[\w-]{20}", r"GR1348941"),
+        *(r"x(?:ox[a-z]|app)-", r"hooks\.slack\.com/", r"k_(?:live|test)_", r"whsec_", r"eyJ[\w-]{8}", r"sk-[\w-]{20}"),
+        *(r"_authToken=", r"npm_\w{20}", r"pypi-AgE", r"(?:AC|SK)[a-z0-9]{32}", r"SG\.[\w-]{22}\.", r"sq0csp-"),
+        *(r"-us\d", r":[\w-]{35}", r"[MNO][\w-]{23,25}\.[\w-]{6}\.", r"PRIVATE KEY"),
+        *(r"PuTTY-User-Key", r"(?i:bearer)\s+[\"']?[\w.~+/=-]{8}", r"AIza", r"ya29\.", r"GOCSPX-", r"hf_\w{20}"),
+        *(r"do[opr]_v1_", r"shp[a-z]{2}_", r"AGE-SECRET-KEY-"),
+    )
 )
 
 # Left out: entropy and `password = …` detectors (they refuse ordinary code), Artifactory (takes `APCentral`), IBM,
@@ -45,6 +49,11 @@ _PLUGINS = (
     ("twilio", "TwilioKeyDetector"),
 )
 
+_PRIVATE_KEY = "Private Key"
+# The lines below the header of a private key, and what stands for a value: no word, and nothing to YAML.
+_KEY_BODY = re.compile(r"^[ \t>]*[A-Za-z0-9+/=]{16,}[ \t\r]*$", re.MULTILINE)
+_BLOT = "•••"
+
 # What may follow `Bearer`, and is not words joined by signs, as samples write it: `valid_token`, `my-test-token-2`.
 _OPAQUE = r"[\w.~+/=-]"
 _BEARER = rf"(?i:\bbearer)\s+[\"']?(?![A-Za-z]+(?:[_-][A-Za-z]+)+[_-]?\d{{0,3}}(?!{_OPAQUE}))"
@@ -52,8 +61,8 @@ _BEARER = rf"(?i:\bbearer)\s+[\"']?(?![A-Za-z]+(?:[_-][A-Za-z]+)+[_-]?\d{{0,3}}(
 _OWN = tuple(
     (kind, re.compile(pattern, re.ASCII))
     for kind, pattern in (
-        ("Private Key", r"(-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|PuTTY-User-Key-File-\d)"),
-        ("Private Key", r"(AGE-SECRET-KEY-1[0-9A-Z]{30,})"),
+        (_PRIVATE_KEY, r"(-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|PuTTY-User-Key-File-\d)"),
+        (_PRIVATE_KEY, r"(AGE-SECRET-KEY-1[0-9A-Z]{30,})"),
         ("AWS Access Key", r"(?i:aws).{0,40}?[\s=:\"']([0-9a-zA-Z/+]{40})(?![0-9a-zA-Z/+=])"),
         ("Basic Auth Credentials", r"://[^\s/:@\"'<>]*:([^\s/@\"']+)@"),
         ("GitHub Token", r"(?<!\w)(gh[pousr]_\w{20,}|github_pat_\w{20,})"),
@@ -98,14 +107,42 @@ def find_secrets(text: str) -> list[tuple[int, str]]:
     >>> find_secrets("rotate the API key monthly"), find_secrets("db:\n  postgres://u:pw@h/db")
     ([], [(2, 'Basic Auth Credentials')])
     """
-    if not _HINT.search(text):
+    if not _hinted(text):
         return []
     found: set[tuple[int, str]] = set()
     for number, line in enumerate(text.split("\n"), start=1):
-        for piece in _windows(line):
-            if _HINT.search(piece):
-                found.update((number, kind) for kind in _kinds(piece))
+        found.update((number, kind) for kind, _ in _values(line))
     return sorted(found)
+
+
+def masked(text: str) -> tuple[str, list[tuple[int, str]]]:
+    """The text with such values blotted out, line for line, and what `find_secrets` says of it.
+
+    >>> masked("db: postgres://u:tr0ub4dor@h/db")
+    ('db: postgres://u:•••@h/db', [(1, 'Basic Auth Credentials')])
+    """
+    found = find_secrets(text)
+    if not found:
+        return text, found
+    lines = text.split("\n")
+    for number in {number for number, _ in found}:
+        lines[number - 1] = _blotted(lines[number - 1])
+    rest = "\n".join(lines)
+    has_key = any(kind == _PRIVATE_KEY for _, kind in found)
+    return _KEY_BODY.sub(_BLOT, rest) if has_key else rest, found
+
+
+def _blotted(line: str) -> str:
+    """One line without the values in it; what follows the header of a private key goes too."""
+    for kind, value in sorted(_values(line), key=lambda pair: (-len(pair[1]), pair)):
+        before, found, after = line.partition(value)
+        if found:
+            line = before + _BLOT + ("" if kind == _PRIVATE_KEY else after.replace(value, _BLOT))
+    return line
+
+
+def _hinted(text: str) -> bool:
+    return any(hint.search(text) for hint in _HINTS)
 
 
 def _windows(line: str) -> Iterator[str]:
@@ -116,14 +153,15 @@ def _windows(line: str) -> Iterator[str]:
         yield line[start : start + _WINDOW]
 
 
-def _kinds(line: str) -> Iterator[str]:
-    """The kinds of credential in one line."""
-    for kind, pattern in _OWN:
-        if any(_is_value(match[1]) for match in pattern.finditer(line)):
-            yield kind
-    for plugin in _plugins():
-        if any(_is_value(value) and _stands_alone(value, line) for value in plugin.analyze_string(line)):
-            yield plugin.secret_type
+def _values(line: str) -> set[tuple[str, str]]:
+    """(kind, value) of every credential in one line."""
+    found: set[tuple[str, str]] = set()
+    for piece in filter(_hinted, _windows(line)):
+        found.update((kind, m[1]) for kind, pattern in _OWN for m in pattern.finditer(piece) if _is_value(m[1]))
+        for plugin in _plugins():
+            values = (v for v in plugin.analyze_string(piece) if _is_value(v) and _stands_alone(v, piece))
+            found.update((plugin.secret_type, value) for value in values)
+    return found
 
 
 def _is_value(value: str) -> bool:

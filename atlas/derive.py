@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from atlas import chunks, markdown, words
+from atlas.credentials import masked
 from atlas.keys import joined, key, term_hash
 from atlas.memory import Memory
 
@@ -53,7 +54,7 @@ class Deriver:
     def note(self, blob: str, data: bytes) -> int:
         """Derive one file's content, whatever path holds it; its note number. Raises NotText."""
         # One blob, one set of rows: those of the text as Git keeps it, whichever line ends it has on this disk.
-        note, findings = read(data.replace(b"\r\n", b"\n"), "")
+        note, findings = read(data.replace(b"\r\n", b"\n"), "", mask=True)
         number, self._note = self._note, self._note + 1
         self.rows.notes.append(_note_row(number, blob, note, findings))
         for chunk in chunks.split(note):
@@ -76,15 +77,21 @@ class Deriver:
         return number
 
 
-def read(data: bytes, path: str) -> tuple[markdown.Note, tuple[markdown.Finding, ...]]:
-    """The parsed note and what is to be said about it; raises NotText."""
+def read(data: bytes, path: str, *, mask: bool = False) -> tuple[markdown.Note, tuple[markdown.Finding, ...]]:
+    """The parsed note and what is to be said about it; raises NotText. `mask` blots out credentials.
+
+    What is searched is handed to agents and models: a key that a person keeps in a note must not travel with it.
+    """
     source = markdown.decode(data)
-    note = markdown.parse(_storable(source.text), path)
-    findings = note.findings
+    text, secrets = masked(_storable(source.text)) if mask else (_storable(source.text), [])
+    note = markdown.parse(text, path)
+    said = [
+        markdown.Finding(path, line, "secret", f"looks like a credential ({kind}); search leaves it out")
+        for line, kind in secrets
+    ]
     if source.encoding not in {"utf-8", "utf-16-le", "utf-16-be"}:
-        message = f"not UTF-8; read as {source.encoding}"
-        findings = (*findings, markdown.Finding(path, 0, "encoding", message))
-    return note, findings
+        said.append(markdown.Finding(path, 0, "encoding", f"not UTF-8; read as {source.encoding}"))
+    return note, (*note.findings, *said)
 
 
 def memory(id: str, path: str, data: bytes) -> Memory:

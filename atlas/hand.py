@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from atlas.config import Config
     from atlas.snapshot import Index
 
+#: Seconds after which a commit that failed is a reason not to try the next one at once.
+_LONG = 1.0
+
 
 class Hand:
     """Applies changes to one vault. `repository` is asked anew each time: a person may run `git init` meanwhile."""
@@ -26,18 +30,33 @@ class Hand:
     def __init__(self, config: Config, index: Index, repository: Callable[[], git.Repository | None]) -> None:
         self.config, self._index, self._repository = config, index, repository
         self._folder = config.state / "pending"
-        self._filelock = FileLock(config.state / "write.lock", timeout=config.lock_seconds, poll_interval=0.01)
+        # Whoever is next waits here: a writer in a loop would take the lock again before others look, for minutes.
+        self._next = FileLock(config.state / "next.lock", timeout=config.lock_seconds, poll_interval=0.01)
+        self._filelock = FileLock(config.state / "write.lock", timeout=config.lock_seconds, poll_interval=0.005)
+        self._stuck = ""
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """The lock every writer holds from reading to committing. Entering it again is allowed."""
+        """The lock every writer holds from reading to committing. Entering it again is allowed.
+
+        What an earlier writer left is finished first, so that nothing is planned without knowing of it.
+        """
+        if self._filelock.is_locked:  # by this thread; others are counted apart
+            yield
+            return
         try:
             self.config.state.mkdir(parents=True, exist_ok=True)
-            with self._filelock:
-                yield
+            with self._next:
+                self._filelock.acquire()
         except Timeout:
             seconds = self.config.lock_seconds
             raise Unavailable(f"Another process has been writing for over {seconds:g} s: try again shortly.") from None
+        try:
+            self._stuck = ""
+            self._stuck = self._recover()
+            yield
+        finally:
+            self._filelock.release()
 
     def apply(self, changes: Sequence[Change], record: Record) -> Applied:
         """Make the changes and their commit. Raises what the gate, a changed file or a lock says; then nothing changed.
@@ -45,7 +64,6 @@ class Hand:
         A commit that cannot be made now is not an error here: the files are saved and `Applied.note` says why.
         """
         with self.lock():
-            self.recover()
             with self._index.reader() as reader:
                 gateway.check(changes, self.config.scope, Catalog(reader.con, WHOLE_VAULT), self._on_disk)
             intention = pending.note(self._folder, str(ULID()), changes, record)
@@ -71,19 +89,26 @@ class Hand:
                     refused.append(Finding(change.path, 0, "refused", str(err)))
         return passed, refused
 
-    def recover(self) -> list[str]:
-        """Finish what an earlier writer left behind; the paths that were committed. Call under the lock."""
-        done: list[str] = []
+    def _recover(self) -> str:
+        """Finish what earlier writers left behind. Why it took too long to go on, "" if it did not.
+
+        A signer that hangs is waited for once, not once for every change that waits for it.
+        """
         left = pending.left(self._folder)
         if left:
-            vault.sweep(self.config)
-        for intention in left:
-            ready = [change for change in intention.changes if self._redo(change)]
+            pending.sweep(self._folder)
+            vault.sweep(self.config, [change for intention in left for change in intention.changes])
+        began = time.monotonic()
+        for place, intention in enumerate(left):
+            later = {(change.path, change.before) for after in left[place + 1 :] for change in after.changes}
+            ready = [change for change in intention.changes if self._redo(change) or self._followed(change, later)]
             if not ready:
                 pending.fulfilled(intention)
-            elif self._commit(intention, ready).committed:
-                done += [change.path for change in ready]
-        return done
+                continue
+            applied = self._commit(intention, ready)
+            if not applied.committed and time.monotonic() - began > _LONG:
+                return applied.note
+        return ""
 
     def waiting(self) -> list[str]:
         """Paths saved but not committed yet."""
@@ -91,7 +116,10 @@ class Hand:
 
     def _redo(self, change: Change) -> bool:
         """Whether the file is, or can still be made, what the change wanted."""
-        found = self._on_disk(change.path)
+        try:
+            found = self._on_disk(change.path)
+        except (AtlasError, OSError):  # its folder became a link, or cannot be read: no reason to refuse other writes
+            return False
         now_id = None if found is None else vault.blob_id(found)
         if now_id == (None if change.data is None else vault.blob_id(change.data)):
             return True
@@ -102,6 +130,19 @@ class Hand:
         except (Conflict, OSError):
             return False
         return True
+
+    def _followed(self, change: Change, later: Collection[tuple[str, str | None]]) -> bool:
+        """Whether a later change goes on from this one, and HEAD is still where it began: each gets its own commit."""
+        if change.data is None or (change.path, vault.blob_id(change.data)) not in later:
+            return False
+        try:
+            repository = self._repository()
+            head = vault.blob_id(repository.read("HEAD", change.path)) if repository else None
+        except NotFound:
+            head = None
+        except AtlasError:
+            return True  # Git cannot be used now, so it waits
+        return head == change.before
 
     def _write(self, changes: Sequence[Change]) -> None:
         """Write all files, or none: a conflict puts back what was written so far."""
@@ -124,6 +165,8 @@ class Hand:
 
     def _commit(self, intention: pending.Intention, changes: Sequence[Change]) -> Applied:
         paths = tuple(change.path for change in changes)
+        if self._stuck:
+            return Applied(paths, note=self._stuck)
         if not self.config.commit:
             pending.fulfilled(intention)
             return Applied(paths, note="committing is switched off in atlas.toml")

@@ -70,12 +70,14 @@ def clashes(cards: Iterable[Card]) -> list[Finding]:
 
 def _missing(config: Config, repository: git.Repository) -> list[Finding]:
     """Notes Git tracks that are not on disk: perhaps deleted, perhaps a folder that is not mounted."""
-    have = vault.survey(config).files
+    look = vault.survey(config)
     return [
         Finding(path, 0, "missing", "Git has it, the folder does not: commit its deletion, or `git restore` it")
         for path in repository.tracked()
-        if path not in have and path != MARKER and git.is_kept(path) and not (config.root / path).exists()
-    ]
+        if path not in look.files and path != MARKER and git.is_kept(path)
+        # What lies in a folder that cannot be read is neither there nor missing.
+        and not path.startswith(look.unknown) and not (config.root / path).exists()
+    ]  # fmt: skip
 
 
 def validate(config: Config, paths: Sequence[str], repository: git.Repository | None) -> list[Finding]:

@@ -6,28 +6,25 @@ Rows of blobs that left the listing are kept for a while, so switching branches 
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
-from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from atlas import derive, identity, vectors, words
+from atlas import derive, identity
 from atlas.errors import NotText
 from atlas.keys import key
 from atlas.listing import Diff, Row
-from atlas.store import get_meta, insert, set_meta, transaction
+from atlas.shelf import Shelf
+from atlas.store import get_meta, insert, only_row, set_meta, transaction
 from atlas.vault import Stat, Survey, read_listed, text_id
 
 if TYPE_CHECKING:
     import duckdb
 
     from atlas.config import Config
-    from atlas.models import Embedder
 
 _BATCH_BYTES = 4_000_000
 #: A file changed this shortly before it was looked at may change again within the clock's tick, so it is read again.
@@ -36,9 +33,6 @@ _RACY_NS = 50_000_000
 _DEAD_FACTOR, _DEAD_FLOOR = 3, 5_000
 #: Postings are sorted again once this share (and number) of them was appended since.
 _UNSORTED_SHARE, _UNSORTED_FLOOR = 0.25, 100_000
-
-_LETTERS = re.compile(r"[\W_]+")
-_NUMBER = re.compile(r"(?:-\d+)?$")
 
 #: Given the commit whose renames are known: later renames and HEAD's tree, and whether these are all renames instead.
 Lineage = Callable[[str], tuple[identity.Lineage, bool]]
@@ -56,38 +50,29 @@ class Refresh:
         known: Mapping[str, Row],
         changes: Diff,
         *,
-        matrix_file: Path,
-        embedder: Callable[[], Embedder | None],
+        shelf: Shelf,
         lineage: Lineage,
         head: str,
         progress: Progress | None = None,
     ) -> None:
         self.config, self.con, self.look = config, con, look
         self.known, self.diff = known, changes
-        self.matrix_file, self.lineage, self.head = matrix_file, lineage, head
-        self._make_embedder = embedder
+        self.shelf, self.lineage, self.head = shelf, lineage, head
         self.progress = progress or (lambda _done, _all: None)
         self.started = time.time_ns()
-        self.embedded = 0
-        self.derived = 0
         self.fresh: list[Row] = []
-
-    @cached_property
-    def embedder(self) -> Embedder | None:
-        """The embedder, loaded when the first passage needs it."""
-        return self._make_embedder()
 
     def run(self) -> dict[str, int]:
         """Do it; what was done, in numbers.
 
         Rows keyed by blob are committed batch by batch, so a kill loses little; the listing comes last.
         """
-        self.blobs = dict(self.con.execute("SELECT blob, note FROM notes").fetchall())
-        self.names = dict(self.con.execute("SELECT name, chunk FROM names").fetchall())
-        self.deriver = derive.Deriver(self._next("notes", "note"), self._next("chunks", "chunk"))
         for batch in self._batches():
-            self._derive(batch)
-        self._name_all()
+            found = (self._look_at(path, stat) for path, stat in batch)
+            self.fresh += [row for row in found if row is not None]
+            self.shelf.store()
+        named = self.shelf.names({row.path: row.note for row in self.fresh if row.note is not None})
+        self.fresh = [replace(row, name_chunk=named.get(row.path)) for row in self.fresh]
         changed = [r for r in self.fresh if r.path in self.known and not _same(self.known[r.path], r)]
         added = [r for r in self.fresh if r.path not in self.known]
         self._commit_listing(news=bool(added or changed or self.diff.gone))
@@ -96,13 +81,9 @@ class Refresh:
             "added": len(added),
             "changed": len(changed),
             "removed": len(self.diff.gone),
-            "derived": self.derived,
-            "embedded": self.embedded,
+            "derived": self.shelf.derived,
+            "embedded": self.shelf.embedded,
         }
-
-    def _next(self, table: str, column: str) -> int:
-        row = self.con.execute(f"SELECT coalesce(max({column}), -1) + 1 FROM {table}").fetchone()  # noqa: S608
-        return int(row[0]) if row else 0
 
     def _batches(self) -> Iterator[list[tuple[str, Stat]]]:
         batch: list[tuple[str, Stat]] = []
@@ -120,17 +101,6 @@ class Refresh:
             yield batch
             self.progress(total, total)
 
-    def _derive(self, batch: list[tuple[str, Stat]]) -> None:
-        for path, stat in batch:
-            row = self._look_at(path, stat)
-            if row is not None:
-                self.fresh.append(row)
-        self._store(self.deriver.take())
-
-    def _store(self, rows: derive.Rows) -> None:
-        with transaction(self.con):
-            self._insert(rows)
-
     def _look_at(self, path: str, stat: Stat) -> Row | None:
         """The listing row of one file, its content derived if it was never seen; None if it is gone meanwhile."""
         racy = max(stat.mtime, stat.ctime) > self.started - _RACY_NS
@@ -146,70 +116,9 @@ class Refresh:
             return None
         blob = text_id(data)
         try:
-            if blob not in self.blobs:
-                self.blobs[blob] = self.deriver.note(blob, data)
-                self.derived += 1
+            return Row(path, blob, self.shelf.note(blob, data), hint, None, "")
         except NotText as err:
             return Row(path, blob, None, hint, None, f"binary\n{err.reason}")
-        return Row(path, blob, self.blobs[blob], hint, None, "")
-
-    def _name(self, row: Row, title: str) -> Row:
-        """The line with the passage that is the file's own name, unless the title says the same words.
-
-        People remember notes by their file names; a name made from the title would only count its words twice.
-        """
-        stem = PurePosixPath(row.path).stem
-        if row.note is None or _is_slug(stem, title):
-            return row
-        if stem not in self.names:
-            self.names[stem] = self.deriver.name(stem)
-        return replace(row, name_chunk=self.names[stem])
-
-    def _name_all(self) -> None:
-        if not self.fresh:
-            return
-        self.con.register("fresh", {"note": np.array([-1 if r.note is None else r.note for r in self.fresh])})
-        titles = dict(self.con.execute("SELECT note, label FROM notes SEMI JOIN fresh USING (note)").fetchall())
-        self.con.unregister("fresh")
-        self.fresh = [self._name(row, titles.get(row.note, "")) for row in self.fresh]
-        self._store(self.deriver.take())
-
-    def _insert(self, rows: derive.Rows) -> None:
-        if not rows.chunk:
-            return
-        if rows.notes:
-            insert(self.con, "notes", derive.columns(derive.NOTE_COLUMNS, rows.notes))
-        table = derive.columns(derive.CHUNK_COLUMNS, rows.chunk)
-        table["vec"] = self._vectors(rows)
-        insert(self.con, "chunks", table)
-        stems = [(text, number) for number, note, _, _, _, text, _ in rows.chunk if note == -1]
-        if stems:
-            insert(self.con, "names", derive.columns(("name", "chunk"), stems))
-        postings = {
-            "term": np.frombuffer(rows.term, dtype=np.uint64),
-            "chunk": np.frombuffer(rows.where, dtype=np.int32),
-            "tf": np.frombuffer(rows.tf, dtype=np.uint16),
-        }
-        insert(self.con, "postings", postings, "ORDER BY term, chunk")
-
-    def _vectors(self, rows: derive.Rows) -> Any:
-        """The matrix row of every passage, -1 without an embedder; texts embedded before are not embedded again."""
-        if self.embedder is None:
-            return np.full(len(rows.hashes), -1, dtype=np.int64)
-        wanted = dict(zip(rows.hashes, rows.searched, strict=True))
-        self.con.register("wanted", {"hash": np.array(list(wanted), dtype=object)})
-        found = dict(self.con.execute("SELECT hash, row FROM vectors SEMI JOIN wanted USING (hash)").fetchall())
-        self.con.unregister("wanted")
-        new = [h for h in wanted if h not in found]
-        if new:
-            first = self._next("vectors", "row")
-            vectors.append(self.matrix_file, first, self.embedder.embed([wanted[h] for h in new]))
-            set_meta(self.con, {"dim": str(self.embedder.dim)})
-            numbers = np.arange(first, first + len(new), dtype=np.int64)
-            insert(self.con, "vectors", {"hash": np.array(new, dtype=object), "row": numbers})
-            found.update(zip(new, numbers.tolist(), strict=True))
-            self.embedded += len(new)
-        return np.array([found[h] for h in rows.hashes], dtype=np.int64)
 
     def _commit_listing(self, *, news: bool) -> None:
         """Replace the changed lines of the listing and give every note its id: one transaction.
@@ -227,12 +136,6 @@ class Refresh:
             renamed = assign_identities(self.con, self.lineage, self.head)
             number = int(get_meta(self.con)["generation"]) + (1 if news or renamed else 0)
             set_meta(self.con, {"generation": str(number), "head": self.head})
-
-
-def _is_slug(stem: str, title: str) -> bool:
-    """Whether a file name is only its title spelled for a disk: `jwt-race-2` of "JWT race!"."""
-    name, full = (_LETTERS.sub("", words.fold(text)) for text in (_NUMBER.sub("", stem), title))
-    return bool(full) and (full.startswith(name) or name == full)
 
 
 def _listing_columns(rows: list[Row]) -> dict[str, Any]:
@@ -282,18 +185,19 @@ def _known_lineage(con: duckdb.DuckDBPyConnection, lineage: Lineage, head: str) 
 
 def tidy(con: duckdb.DuckDBPyConnection) -> None:
     """Keep the tables healthy: drop rows of blobs long gone, and sort the postings by term again when many are new."""
-    dead, alive = con.execute(
+    dead, alive = only_row(
+        con,
         "SELECT count(*) FILTER (l.note IS NULL), count(*) FILTER (l.note IS NOT NULL) "
-        "FROM notes n LEFT JOIN (SELECT DISTINCT note FROM listing) l ON n.note = l.note"
-    ).fetchone() or (0, 0)
+        "FROM notes n LEFT JOIN (SELECT DISTINCT note FROM listing) l ON n.note = l.note",
+    )
     if dead > max(_DEAD_FLOOR, _DEAD_FACTOR * alive):
         _drop_dead(con)
-    (total,) = con.execute("SELECT count(*) FROM postings").fetchone() or (0,)
+    (total,) = only_row(con, "SELECT count(*) FROM postings")
     unsorted = total - int(get_meta(con).get("sorted", 0))
     if unsorted > max(_UNSORTED_FLOOR, _UNSORTED_SHARE * total):
         with transaction(con):
             con.execute("CREATE OR REPLACE TABLE postings AS SELECT * FROM postings ORDER BY term, chunk")
-            set_meta(con, {"sorted": str(total)})
+            _rewritten(con, total)
 
 
 def _drop_dead(con: duckdb.DuckDBPyConnection) -> None:
@@ -306,4 +210,11 @@ def _drop_dead(con: duckdb.DuckDBPyConnection) -> None:
             "DELETE FROM chunks WHERE chunk NOT IN (SELECT chunk FROM names) AND note NOT IN (SELECT note FROM notes)"
         )
         con.execute("DELETE FROM postings WHERE chunk NOT IN (SELECT chunk FROM chunks)")
-        set_meta(con, {"sorted": "0"})
+        con.execute("DELETE FROM moments")
+        con.execute("DELETE FROM gitblobs")
+        _rewritten(con, 0)
+
+
+def _rewritten(con: duckdb.DuckDBPyConnection, ordered: int) -> None:
+    """Note that rows did not only grow (numbers may be given out again), and how many postings are in order."""
+    set_meta(con, {"sorted": str(ordered), "rewritten": str(int(get_meta(con).get("rewritten", 0)) + 1)})

@@ -1,12 +1,44 @@
-"""What Git knows of renames, for the identities of notes that have no id written in them."""
+"""What Git knows that the index needs: renames, for notes without a written id, and the tree of a commit."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from atlas import git, history
-from atlas.config import ENDINGS
+from atlas.config import ENDINGS, now
+from atlas.errors import UsageError
 from atlas.identity import Lineage
+from atlas.vault import is_memory
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A commit of one repository."""
+
+    repository: git.Repository
+    commit: str
+
+    def tree(self) -> dict[str, str]:
+        """The notes there were, path → Git's blob id."""
+        return {p: blob for p, blob in self.repository.tree(self.commit, ENDINGS).items() if is_memory(p)}
+
+    def blobs(self, ids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """The bytes of blobs."""
+        return self.repository.blobs(ids)
+
+    def lineage(self) -> Lineage:
+        """All renames on the way to HEAD, newest first."""
+        return Lineage(tuple((r.old, r.new) for r in history.renames(self.repository)))
+
+
+def moment(root: Path, name: str) -> Moment:
+    """The commit a revision, tag or date means; raises NotFound, GitRefused, UsageError."""
+    repository = git.find(root)
+    if repository is None:
+        raise UsageError("This vault is not under Git, so it has no past: run `git init` in it.")
+    return Moment(repository, history.resolve(repository, name, now()))
 
 
 def lineage(root: Path, since: str) -> tuple[Lineage, bool]:

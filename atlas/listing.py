@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from atlas.memory import Finding
+from atlas.store import only_row
 from atlas.vault import Stat, Survey
 
 if TYPE_CHECKING:
@@ -82,8 +83,8 @@ def report(con: duckdb.DuckDBPyConnection, look: Survey, **done: int) -> Report:
 
 
 def _count(con: duckdb.DuckDBPyConnection) -> int:
-    row = con.execute("SELECT count(*) FROM listing WHERE note IS NOT NULL").fetchone()
-    return int(row[0]) if row else 0
+    (number,) = only_row(con, "SELECT count(*) FROM listing WHERE note IS NOT NULL")
+    return int(number)
 
 
 def problems(con: duckdb.DuckDBPyConnection) -> tuple[Finding, ...]:

@@ -50,9 +50,17 @@ def left(folder: Path) -> list[Intention]:
             data = json.loads(file.read_text(encoding="utf-8"))
             record = Record(**{**data["record"], "memories": tuple(data["record"]["memories"])})
             found.append(Intention(file, tuple(_unpacked(c) for c in data["changes"]), record))
+        except FileNotFoundError:
+            continue  # fulfilled by another process since the folder was listed
         except (ValueError, KeyError, TypeError):
             file.unlink(missing_ok=True)
     return found
+
+
+def sweep(folder: Path) -> None:
+    """Remove intentions that a killed writer had not finished noting. Call only under the vault's write lock."""
+    for temp in folder.glob("*.tmp"):
+        temp.unlink(missing_ok=True)
 
 
 def _packed(change: Change) -> dict[str, Any]:

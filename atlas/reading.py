@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,7 @@ from atlas.dates import when
 from atlas.errors import NotAVault, OutsideVault, UsageError
 from atlas.listing import Report
 from atlas.memory import Hit, Scope
-from atlas.search import Filters
+from atlas.search import Filters, Reader
 from atlas.snapshot import Index
 
 
@@ -83,17 +83,22 @@ class ReadingEngine:
         cluster: Sequence[str] = (),
         scope: str | None = None,
         valid_at: str | None = None,
+        as_of: str | None = None,
     ) -> Found:
-        """The memories that fit best, and the state of the vault they were ranked in. Both modes rank alike for now."""
+        """The memories that fit best, and the state of the vault they were ranked in.
+
+        `as_of` (a revision, a tag or a date) ranks against the vault as it was; `valid_at` takes what held at a date.
+        Both together answer what was believed then about another time. Both modes rank alike for now.
+        """
         if k < 1 or mode not in ("fast", "fine"):
             raise UsageError("A search wants k of at least 1, and the mode fast or fine.")
         filters = Filters(
             Scope(self._scope(scope)), tuple(kind), tuple(t.lstrip("#") for t in tag), tuple(cluster), _micros(valid_at)
         )
         self._index.load_ahead()
-        with self._index.reader() as reader:
-            hits = reader.search(query, self._index.query_vector(query), filters, k)
-            return Found(tuple(hits), not hits, reader.head)
+        with self._reader_for(as_of) as (reader, moment):
+            hits = reader.search(query, self._index.query_vector(query), replace(filters, moment=moment), k)
+            return Found(tuple(hits), not hits, moment or reader.head)
 
     def retrieve(self, query: str, k: int = 10, **filters: Any) -> list[Hit]:
         """The hits of `search`, best first."""
@@ -114,6 +119,17 @@ class ReadingEngine:
     ) -> Report:
         """Bring the index up to date and report; every search does the same by itself."""
         return self._index.refresh(full=full, rebuild=rebuild, progress=progress)
+
+    @contextmanager
+    def _reader_for(self, as_of: str | None) -> Iterator[tuple[Reader, str]]:
+        """A reader of now, or one that knows a moment of the past, and which commit that is."""
+        if as_of is None:
+            with self._index.reader() as reader:
+                yield reader, ""
+            return
+        moment = import_module("atlas.lineage").moment(self.config.root, as_of)
+        with self._index.reader_at(moment) as reader:
+            yield reader, moment.commit
 
     @contextmanager
     def _catalog(self, scope: str | None = None) -> Iterator[Catalog]:

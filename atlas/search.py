@@ -29,7 +29,8 @@ _CACHED_FIELDS = 8
 class Filters:
     """What a query may see. The scope has no default: a query without one cannot be written down.
 
-    `valid_at` is microseconds since 1970, UTC. `tags` match themselves and what is nested below them.
+    `valid_at` is microseconds since 1970, UTC. `tags` match themselves and what is nested below them. `moment` is a
+    commit whose listing is kept (see `moments`); "" is now.
     """
 
     scope: Scope
@@ -37,11 +38,20 @@ class Filters:
     tags: tuple[str, ...] = ()
     clusters: tuple[str, ...] = ()
     valid_at: int | None = None
+    moment: str = ""
+
+    @property
+    def table(self) -> str:
+        """The listing they choose from."""
+        return "moments" if self.moment else "listing"
 
     def sql(self) -> tuple[str, list[Any]]:
-        """The condition on `listing l JOIN notes n`, and its parameters."""
+        """The condition on the listing `l` JOIN notes `n`, and its parameters."""
         parts = ["l.note IS NOT NULL"]
         values: list[Any] = []
+        if self.moment:
+            parts.append("l.moment = ?")
+            values.append(self.moment)
         if self.scope.prefix:
             parts.append("starts_with(l.path, ?)")
             values.append(self.scope.prefix)
@@ -103,7 +113,7 @@ class Reader:
             worth=list(terms.values()),
             k=k,
         )
-        return self._hits(live, ranking)
+        return self._hits(live, ranking, filters)
 
     def _postings(self, live: Live, terms: Sequence[str]) -> rank.Postings:
         """Where the query's terms stand, by position in the field."""
@@ -111,7 +121,7 @@ class Reader:
             return rank.Postings(*(np.zeros(0, dtype=np.int32) for _ in range(3)))
         hashes = {term_hash(t): i for i, t in enumerate(terms)}
         found = self.con.execute(
-            f"SELECT term, chunk, tf FROM postings WHERE term IN ({', '.join(map(str, hashes))})"  # noqa: S608 - numbers
+            f"SELECT term, chunk, tf FROM postings WHERE term IN ({', '.join(map(str, hashes))})"
         ).fetchnumpy()
         chunk = found["chunk"].astype(np.int64)
         left = np.searchsorted(live.sorted_chunk, chunk, side="left")
@@ -137,13 +147,14 @@ class Reader:
             return np.where(live.vec >= 0, scores[live.vec], 0).astype(np.float32)
         return np.where(live.vec >= 0, self.matrix[live.vec] @ query, 0).astype(np.float32)
 
-    def _hits(self, live: Live, ranking: rank.Ranking) -> list[Hit]:
+    def _hits(self, live: Live, ranking: rank.Ranking, filters: Filters) -> list[Hit]:
         keys = [int(live.paths[n]) for n in ranking.note]
         best = [int(live.chunk[c]) for c in ranking.chunk]
         # Numbers stand in the query itself: DuckDB then reads only the blocks that hold them, where a join reads all.
         notes = self._rows(
             "SELECT l.path_key, l.path, l.ident, n.label, n.summary, n.kind, n.trust, n.created, l.note "
-            "FROM listing l JOIN notes n USING (note) WHERE l.path_key IN ({})",
+            f"FROM {filters.table} l JOIN notes n USING (note) WHERE l.path_key IN ({{}})"
+            + (f" AND l.moment = '{filters.moment}'" if filters.moment else ""),
             keys,
         )
         passages = self._rows("SELECT chunk, heading, line, text, seq FROM chunks WHERE chunk IN ({})", best)
@@ -173,7 +184,7 @@ class Reader:
         if not notes:
             return {}
         rows = self.con.execute(
-            "SELECT note, arg_min(heading, seq), arg_min(line, seq), arg_min(text, seq) FROM chunks "  # noqa: S608 - numbers
+            "SELECT note, arg_min(heading, seq), arg_min(line, seq), arg_min(text, seq) FROM chunks "
             f"WHERE note IN ({', '.join(map(str, notes))}) AND seq >= 1 GROUP BY note"
         ).fetchall()
         return {note: (heading, line, text) for note, heading, line, text in rows}
@@ -185,13 +196,13 @@ def _load_field(con: duckdb.DuckDBPyConnection, filters: Filters) -> Live:
         f"""
         WITH live AS (
           SELECT l.path_key, l.name_chunk, l.note, n.created, coalesce(n.thread_key, l.path_key) AS thread_key
-          FROM listing l JOIN notes n USING (note) WHERE {where})
+          FROM {filters.table} l JOIN notes n USING (note) WHERE {where})
         SELECT thread_key, path_key, chunk, words, vec FROM (
           SELECT thread_key, created, path_key, seq, chunk, words, vec FROM live JOIN chunks USING (note)
           UNION ALL
           SELECT thread_key, created, path_key, -1, chunk, words, vec FROM live JOIN chunks ON chunk = name_chunk)
         ORDER BY thread_key, created NULLS FIRST, path_key, seq
-        """,  # noqa: S608 - the condition is built from fixed words; values are bound
+        """,
         values,
     ).fetchnumpy()
     path, thread = found["path_key"], found["thread_key"]

@@ -21,12 +21,13 @@ from atlas import listing, models, vectors
 from atlas.errors import Unavailable
 from atlas.head import head_commit
 from atlas.search import Reader
-from atlas.store import SCHEMA, TABLES, Store, generation, get_meta
+from atlas.store import SCHEMA, TABLES, Store, generation, get_meta, only_row
 from atlas.vault import survey
 
 if TYPE_CHECKING:
     from atlas.config import Config
     from atlas.index import Lineage, Progress
+    from atlas.lineage import Moment
     from atlas.memory import Finding
     from atlas.vault import Survey
 
@@ -48,7 +49,8 @@ class Index:
         self._reader: Reader | None = None
         self._seen: dict[str, listing.Row] = {}
         self._copied: dict[str, int] = {}
-        self._sorted: str | None = None
+        self._moments: set[str] = set()
+        self._rewritten: str | None = None
 
     def close(self) -> None:
         """Let go of the memory. The index on disk is complete at any time."""
@@ -117,6 +119,30 @@ class Index:
                     self._seen = listing.listing(con)
             yield self._reader
 
+    @contextmanager
+    def reader_at(self, moment: Moment) -> Iterator[Reader]:
+        """A reader to be asked with this commit as `Filters.moment`. The folder is not looked at: the past stays."""
+        with self._mutex, self._explained():
+            reader = self._reader
+            if reader is None or reader.generation != self._store.generation() or moment.commit not in self._moments:
+                with self._store.open() as con:
+                    meta = self._checked_matrix(con)
+                    if (moment.commit,) not in con.execute("SELECT DISTINCT moment FROM moments").fetchall():
+                        meta = self._add(con, meta, moment)
+                    if not self.keep:
+                        yield Reader(con, self._matrix(con, meta), generation(meta), moment.commit)
+                        return
+                    reader = self._reader = self._copy(con, meta)
+                    self._seen = listing.listing(con)
+            yield reader
+
+    def _add(self, con: duckdb.DuckDBPyConnection, meta: Mapping[str, str], moment: Moment) -> dict[str, str]:
+        """Keep the listing of a commit; the meta table after it."""
+        shelf = import_module("atlas.shelf").Shelf(con, self._store.matrix_file(meta["token"]), self.embedder)
+        import_module("atlas.moments").add(con, shelf, moment)
+        self._store.publish()
+        return get_meta(con)
+
     def _is_current(self, reader: Reader, look: Survey, head: str) -> bool:
         if reader.generation != self._store.generation() or head != reader.head:
             return False
@@ -145,10 +171,10 @@ class Index:
         known = listing.listing(con)
         changes = listing.diff(look, known, full=full)
         if changes or meta.get("head") != head:
+            shelf = import_module("atlas.shelf").Shelf(con, self._store.matrix_file(meta["token"]), self.embedder)
             run = import_module("atlas.index").Refresh(
-                self.config, con, look, known, changes, matrix_file=self._store.matrix_file(meta["token"]),
-                embedder=self.embedder, lineage=self._lineage, head=head, progress=progress,
-            )  # fmt: skip
+                self.config, con, look, known, changes, shelf=shelf, lineage=self._lineage, head=head, progress=progress
+            )
             done = run.run()
             meta = get_meta(con)
         if self._store.generation() != generation(meta):
@@ -156,22 +182,21 @@ class Index:
         return done, meta
 
     def _checked_matrix(self, con: duckdb.DuckDBPyConnection) -> dict[str, str]:
-        """The meta table. A matrix that is gone or too short is derived again, by forgetting the rows that name it."""
+        """The meta table. Where the matrix is gone or too short, the index starts over."""
         meta = get_meta(con)
         try:
             self._matrix(con, meta)
         except ValueError:
             self._store.said.append("The vectors beside the index were damaged; they were derived again.")
-            for table in TABLES:
-                if table != "meta":
-                    con.execute(f"DELETE FROM {table}")  # noqa: S608 - own names
+            self._store.renew()
             self._reader = None
+            return get_meta(con)
         return meta
 
     def _matrix(
         self, con: duckdb.DuckDBPyConnection, meta: Mapping[str, str]
     ) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None:
-        (rows,) = con.execute("SELECT coalesce(max(row), -1) + 1 FROM vectors").fetchone() or (0,)
+        (rows,) = only_row(con, "SELECT coalesce(max(row), -1) + 1 FROM vectors")
         if not rows:
             return None
         return vectors.mapped(self._store.matrix_file(meta["token"]), int(rows), int(meta["dim"]))
@@ -182,7 +207,7 @@ class Index:
         if old is not None and old.generation == generation(meta):
             old.head = meta.get("head", "")
             return old
-        if old is None or old.generation.partition(":")[0] != meta["token"] or self._sorted != meta.get("sorted"):
+        if old is None or old.generation.partition(":")[0] != meta["token"] or self._rewritten != meta.get("rewritten"):
             con.execute("USE memory")
             for table in TABLES:
                 con.execute(f"DROP TABLE IF EXISTS memory.{table}")
@@ -190,10 +215,11 @@ class Index:
             con.execute("USE disk")
             self._copied = dict.fromkeys(_GROWING, -1)
         for table, column in _GROWING.items():
-            con.execute(f"INSERT INTO memory.{table} SELECT * FROM disk.{table} WHERE {column} > {self._copied[table]}")  # noqa: S608 - own names
-            (last,) = con.execute(f"SELECT max({column}) FROM memory.{table}").fetchone() or (None,)  # noqa: S608
-            self._copied[table] = -1 if last is None else last
-        con.execute("DELETE FROM memory.listing")
-        con.execute("INSERT INTO memory.listing SELECT * FROM disk.listing")
-        self._sorted = meta.get("sorted")
+            con.execute(f"INSERT INTO memory.{table} SELECT * FROM disk.{table} WHERE {column} > {self._copied[table]}")
+            (self._copied[table],) = only_row(con, f"SELECT coalesce(max({column}), -1) FROM memory.{table}")
+        for table in ("listing", "moments"):
+            con.execute(f"DELETE FROM memory.{table}")
+            con.execute(f"INSERT INTO memory.{table} SELECT * FROM disk.{table}")
+        self._moments = {name for (name,) in con.execute("SELECT DISTINCT moment FROM memory.moments").fetchall()}
+        self._rewritten = meta.get("rewritten")
         return Reader(con, self._matrix(con, meta), generation(meta), meta.get("head", ""))

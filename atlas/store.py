@@ -10,7 +10,7 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,8 @@ CREATE TABLE meta(key VARCHAR, value VARCHAR);
 CREATE TABLE notes(
   note INTEGER, blob VARCHAR, id VARCHAR, label VARCHAR, summary VARCHAR, kind VARCHAR, created BIGINT,
   thread_key BIGINT, source VARCHAR, trust VARCHAR, importance FLOAT, pinned BOOLEAN,
-  valid_from BIGINT, valid_to BIGINT, readable BOOLEAN, text_key VARCHAR, tags VARCHAR, entities VARCHAR, aliases VARCHAR, links VARCHAR,
-  findings VARCHAR, meta VARCHAR);
+  valid_from BIGINT, valid_to BIGINT, readable BOOLEAN, text_key VARCHAR, tags VARCHAR, entities VARCHAR,
+  aliases VARCHAR, links VARCHAR, findings VARCHAR, meta VARCHAR);
 CREATE TABLE chunks(chunk INTEGER, note INTEGER, seq INTEGER, heading VARCHAR, line INTEGER, text VARCHAR,
   words INTEGER, vec INTEGER);
 CREATE TABLE postings(term UBIGINT, chunk INTEGER, tf USMALLINT);
@@ -37,12 +37,14 @@ CREATE TABLE renames(place INTEGER, old VARCHAR, new VARCHAR);
 CREATE TABLE listing(
   path VARCHAR, blob VARCHAR, note INTEGER, size BIGINT, mtime BIGINT, ctime BIGINT, inode UBIGINT,
   ident VARCHAR, name_chunk INTEGER, path_key BIGINT, problem VARCHAR);
+CREATE TABLE moments(moment VARCHAR, path VARCHAR, note INTEGER, ident VARCHAR, name_chunk INTEGER, path_key BIGINT);
+CREATE TABLE gitblobs(git VARCHAR, note INTEGER);
 """
 
-TABLES = ("meta", "notes", "chunks", "postings", "vectors", "names", "renames", "listing")
+TABLES = ("meta", "notes", "chunks", "postings", "vectors", "names", "renames", "listing", "moments", "gitblobs")
 
 #: Raised with every change of SCHEMA or of the rows derived from the same bytes (tests/test_derive.py notices).
-STAMP = "1"
+STAMP = "2"
 
 #: Two threads are what the machines we measure on have; 256 MB bounds the first build of a large vault.
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -111,6 +113,16 @@ class Store:
         with self.lock():
             self._remove()
 
+    def renew(self) -> None:
+        """Start over with an empty database while this one is open.
+
+        Under a new token: the numbers given out anew would otherwise mix with those in other processes' copies.
+        """
+        self._detach()
+        self._remove()
+        self._create()
+        self._use(self.file)
+
     def generation(self) -> str:
         """What the last writer left beside the database: changes whenever its rows do. Needs no lock."""
         try:
@@ -170,6 +182,7 @@ class Store:
             self.con.execute(SCHEMA)
             set_meta(self.con, {"stamp": self.stamp, "token": token, "generation": "0"})
             self._detach()
+            self._remove()  # the log of a database that is gone would be replayed into this one
             fresh.replace(self.file)
             self._sweep()
         except (duckdb.Error, OSError) as err:
@@ -222,7 +235,7 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def get_meta(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """The meta table: stamp, token, generation, head, dim, sorted, renames_head, as far as they were set."""
+    """The meta table: stamp, token, generation, head, dim, sorted, rewritten, renames_head, as far as they were set."""
     return dict(con.execute("SELECT key, value FROM meta").fetchall())
 
 
@@ -231,6 +244,15 @@ def set_meta(con: duckdb.DuckDBPyConnection, values: Mapping[str, str]) -> None:
     for key, value in values.items():
         con.execute("DELETE FROM meta WHERE key = ?", [key])
         con.execute("INSERT INTO meta VALUES (?, ?)", [key, value])
+
+
+def only_row(con: duckdb.DuckDBPyConnection, query: str, values: Sequence[Any] = ()) -> tuple[Any, ...]:
+    """The row of a query that has exactly one.
+
+    Fetched to the end: while a result is open, DuckDB refuses to register arrays on its connection.
+    """
+    (row,) = con.execute(query, list(values)).fetchall()
+    return tuple(row)
 
 
 def generation(meta: Mapping[str, str]) -> str:
@@ -244,7 +266,7 @@ def insert(con: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, Any
         return
     rows = dict(columns)
     con.register("incoming", rows)
-    con.execute(f"INSERT INTO {table} ({', '.join(rows)}) SELECT * FROM incoming {order}")  # noqa: S608 - own names
+    con.execute(f"INSERT INTO {table} ({', '.join(rows)}) SELECT * FROM incoming {order}")
     con.unregister("incoming")
 
 

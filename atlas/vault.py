@@ -11,7 +11,7 @@ import hashlib
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from atlas.config import ENDINGS, IGNORED_FOLDERS, IGNORED_PATHS, MARKER, Config
 from atlas.errors import Conflict, NotAVault, NotFound
-from atlas.memory import Finding
+from atlas.memory import Change, Finding
 from atlas.paths import check_path, inside
 
 _TEMP = ".atlas-tmp-"
@@ -133,6 +133,14 @@ def _note(entry: os.DirEntry[str], path: str, found: _Found) -> None:
         found.files[path] = Stat(st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino)
 
 
+def is_memory(path: str) -> bool:
+    """Whether a survey would take a file of this path, the user's own ignore patterns aside."""
+    folders = path.split("/")
+    if any(part.startswith(".") or part in IGNORED_FOLDERS for part in folders):
+        return False
+    return path.lower().endswith(ENDINGS) and not any(path.startswith(f"{ignored}/") for ignored in IGNORED_PATHS)
+
+
 def _ignorer(patterns: tuple[str, ...]) -> Callable[[str], bool]:
     """A test for the user's own ignore patterns (gitignore syntax)."""
     if not patterns:
@@ -213,8 +221,14 @@ def write_elsewhere(place: Path, data: bytes) -> None:
         temp.replace(place)
 
 
-def sweep(config: Config) -> list[str]:
-    """Remove temporary files that a killed writer left behind. Call only under the vault's write lock."""
+def sweep(config: Config, changes: Sequence[Change] = ()) -> list[str]:
+    """Remove temporary files that killed writers left behind. Call only under the vault's write lock.
+
+    `changes` are those they were making: what one swapped out and did not live to look at is put back, if it is a
+    save of somebody else's.
+    """
+    for change in changes:
+        _finish_swap(config, change)
     swept = []
     for folder, names, files in os.walk(config.root):
         names[:] = [n for n in names if not n.startswith(".")]
@@ -225,9 +239,24 @@ def sweep(config: Config) -> list[str]:
     return swept
 
 
+def _finish_swap(config: Config, change: Change) -> None:
+    place = config.root / change.path
+    if change.data is None or change.before is None or not place.is_file():
+        return
+    for temp in place.parent.glob(f"{_temporary_name(place)}-*"):
+        was = temp.read_bytes()
+        if not change.data.startswith(was) and blob_id(was) != change.before and place.read_bytes() == change.data:
+            temp.replace(place)
+
+
+def _temporary_name(place: Path) -> str:
+    """What the names of a file's own temporary files begin with."""
+    return _TEMP + hashlib.sha256(os.fsencode(place.name)).hexdigest()[:12]
+
+
 @contextmanager
 def _temporary(place: Path, data: bytes) -> Iterator[Path]:
-    temp = place.parent / f"{_TEMP}{secrets.token_hex(6)}"
+    temp = place.parent / f"{_temporary_name(place)}-{secrets.token_hex(6)}"
     try:
         with temp.open("xb") as file:
             file.write(data)

@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 import traceback
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +17,7 @@ from atlas.commands._door import Door
 from atlas.errors import AtlasError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
 
 #: Every command: its module and its line in `atlas --help`, the first line of its own help too. A module is imported
@@ -47,6 +48,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
 EXIT_INTERRUPTED = 130
 
 
+@contextmanager
+def _to_whoever_reads() -> Iterator[None]:
+    """A reader that has seen enough (`atlas log | head -1`) is no error of ours; click would make it one."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise click.exceptions.Exit(_unheard()) from None
+
+
 class _Lazy(click.Group):
     """A group that knows its commands' names and imports one when it is called."""
 
@@ -61,12 +71,15 @@ class _Lazy(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Parse the words; `--help` prints here already."""
+        with _to_whoever_reads():
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command. A reader that has seen enough (`atlas log | head -1`) is no error of ours."""
-        try:
+        """Run a command."""
+        with _to_whoever_reads():
             return super().invoke(ctx)
-        except BrokenPipeError:
-            return _unheard()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

@@ -17,6 +17,7 @@ from atlas.memory import Lod
 @click.option("--tag", multiple=True, help="Only memories with this tag or one below it (repeatable).")
 @click.option("--cluster", multiple=True, help="Only members of this cluster (repeatable).")
 @click.option("--scope", help="Only below this folder of the vault.")
+@click.option("--as-of", metavar="REV", help="Rank against the vault as it was at this revision, tag or date.")
 @click.option("--valid-at", metavar="DATE", help="Only what was valid at this date.")
 @click.option("--explain", is_flag=True, help="Show each ranker's place for each hit.")
 @json_option
@@ -30,6 +31,7 @@ def search(
     tag: tuple[str, ...],
     cluster: tuple[str, ...],
     scope: str | None,
+    as_of: str | None,
     valid_at: str | None,
     explain: bool,
     as_json: bool,
@@ -40,7 +42,7 @@ def search(
     """
     with door.reading() as engine:
         found = engine.search(
-            query, k=k, mode=mode, kind=kind, tag=tag, cluster=cluster, scope=scope, valid_at=valid_at
+            query, k=k, mode=mode, kind=kind, tag=tag, cluster=cluster, scope=scope, as_of=as_of, valid_at=valid_at
         )
     if as_json:
         emit({"hits": found.hits, "abstained": found.abstained, "index": {"tree": found.tree, "fresh": found.fresh}})

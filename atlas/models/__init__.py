@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -26,8 +27,12 @@ class Embedder(Protocol):
 EMBEDDERS = {"static": ("atlas.models.static", "StaticEmbedder")}
 
 
+@cache
 def load(name: str) -> Embedder | None:
-    """The embedder of that name, or None for "none"; raises KeyError for any other word."""
+    """The embedder of that name, or None for "none"; raises KeyError for any other word.
+
+    All engines of a process share it: an embedder keeps nothing of what it is given, and takes 0.1 s to load.
+    """
     if name == "none":
         return None
     module, cls = EMBEDDERS[name]

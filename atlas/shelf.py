@@ -1,0 +1,125 @@
+"""Taking in content that was never seen: parsed, cut into passages, embedded, and stored under its blob id, once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from atlas import derive, vectors, words
+from atlas.store import insert, only_row, set_meta, transaction
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from atlas.models import Embedder
+
+_LETTERS = re.compile(r"[\W_]+")
+_NUMBER = re.compile(r"(?:-\d+)?$")
+
+
+class Shelf:
+    """The derived rows of one open database. `note` and `names` gather, `store` commits what was gathered."""
+
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, matrix_file: Path, embedder: Callable[[], Embedder | None]
+    ) -> None:
+        self.con, self._matrix_file = con, matrix_file
+        self._make_embedder = embedder
+        self._notes: dict[str, int] = dict(con.execute("SELECT blob, note FROM notes").fetchall())
+        self._names: dict[str, int] = dict(con.execute("SELECT name, chunk FROM names").fetchall())
+        self._deriver = derive.Deriver(self._next("notes", "note"), self._next("chunks", "chunk"))
+        self.derived = self.embedded = 0
+
+    @cached_property
+    def embedder(self) -> Embedder | None:
+        """The embedder, loaded when the first passage needs it."""
+        return self._make_embedder()
+
+    def note(self, blob: str, data: bytes) -> int:
+        """The number of the note with this content, derived if it was never seen. Raises NotText."""
+        if blob not in self._notes:
+            self._notes[blob] = self._deriver.note(blob, data)
+            self.derived += 1
+        return self._notes[blob]
+
+    def names(self, notes: Mapping[str, int]) -> dict[str, int]:
+        """For each path (of a stored note): the passage that is its file's name, unless its title says the same words.
+
+        People remember notes by their file names; a name made from the title would only count its words twice.
+        """
+        titles = self._titles(list(notes.values()))
+        found = {}
+        for path, note in notes.items():
+            stem = PurePosixPath(path).stem
+            if not _is_slug(stem, titles[note]):
+                if stem not in self._names:
+                    self._names[stem] = self._deriver.name(stem)
+                found[path] = self._names[stem]
+        self.store()
+        return found
+
+    def store(self) -> None:
+        """Commit what was gathered."""
+        rows = self._deriver.take()
+        if rows.notes or rows.chunk:
+            with transaction(self.con):
+                self._insert(rows)
+
+    def _titles(self, notes: list[int]) -> dict[int, str]:
+        self.con.register("wanted", {"note": np.array(notes, dtype=np.int64)})
+        try:
+            return dict(self.con.execute("SELECT note, label FROM notes SEMI JOIN wanted USING (note)").fetchall())
+        finally:
+            self.con.unregister("wanted")
+
+    def _next(self, table: str, column: str) -> int:
+        (number,) = only_row(self.con, f"SELECT coalesce(max({column}), -1) + 1 FROM {table}")
+        return int(number)
+
+    def _insert(self, rows: derive.Rows) -> None:
+        if rows.notes:
+            insert(self.con, "notes", derive.columns(derive.NOTE_COLUMNS, rows.notes))
+        if not rows.chunk:
+            return
+        table = derive.columns(derive.CHUNK_COLUMNS, rows.chunk)
+        table["vec"] = self._vectors(rows)
+        insert(self.con, "chunks", table)
+        stems = [(text, number) for number, note, _, _, _, text, _ in rows.chunk if note == -1]
+        if stems:
+            insert(self.con, "names", derive.columns(("name", "chunk"), stems))
+        postings = {
+            "term": np.frombuffer(rows.term, dtype=np.uint64),
+            "chunk": np.frombuffer(rows.where, dtype=np.int32),
+            "tf": np.frombuffer(rows.tf, dtype=np.uint16),
+        }
+        insert(self.con, "postings", postings, "ORDER BY term, chunk")
+
+    def _vectors(self, rows: derive.Rows) -> Any:
+        """The matrix row of every passage, -1 without an embedder; texts embedded before are not embedded again."""
+        if self.embedder is None:
+            return np.full(len(rows.hashes), -1, dtype=np.int64)
+        wanted = dict(zip(rows.hashes, rows.searched, strict=True))
+        self.con.register("wanted", {"hash": np.array(list(wanted), dtype=object)})
+        found = dict(self.con.execute("SELECT hash, row FROM vectors SEMI JOIN wanted USING (hash)").fetchall())
+        self.con.unregister("wanted")
+        new = [h for h in wanted if h not in found]
+        if new:
+            first = self._next("vectors", "row")
+            vectors.append(self._matrix_file, first, self.embedder.embed([wanted[h] for h in new]))
+            set_meta(self.con, {"dim": str(self.embedder.dim)})
+            numbers = np.arange(first, first + len(new), dtype=np.int64)
+            insert(self.con, "vectors", {"hash": np.array(new, dtype=object), "row": numbers})
+            found.update(zip(new, numbers.tolist(), strict=True))
+            self.embedded += len(new)
+        return np.array([found[h] for h in rows.hashes], dtype=np.int64)
+
+
+def _is_slug(stem: str, title: str) -> bool:
+    """Whether a file name is only its title spelled for a disk: `jwt-race-2` of "JWT race!"."""
+    name, full = (_LETTERS.sub("", words.fold(text)) for text in (_NUMBER.sub("", stem), title))
+    return bool(full) and (full.startswith(name) or name == full)
