@@ -14,7 +14,7 @@ from atlas import markdown
 from atlas.errors import AtlasError, UsageError
 from atlas.memory import Change, Finding
 from atlas.paths import check_path
-from atlas.vault import blob_id
+from atlas.survey import blob_id
 
 FORMAT, VERSION = "atlas-bundle", 1
 #: Why most memories of a bundle imported twice are skipped.

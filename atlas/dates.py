@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
-_WHEN = re.compile(
+_WHEN = (
     r"(\d{4})-(\d{1,2})-(\d{1,2})"
     r"(?:(?:[Tt]|[ \t]+)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,6})\d*)?)?"
     r"(?:[ \t]*(?:[Zz]|([+-])(\d{1,2})(?::?(\d{2}))?))?)?"
@@ -17,7 +17,7 @@ def when(value: str) -> datetime | None:
 
     ISO 8601 with `T` or a space; without a zone it is UTC; a date alone is its midnight in UTC.
     """
-    match = _WHEN.fullmatch(value.strip())
+    match = re.fullmatch(_WHEN, value.strip())  # compiled when first used: most commands read no date
     if not match:
         return None
     year, month, day, hour, minute, second, fraction, sign, off_hours, off_minutes = match.groups(default="0")

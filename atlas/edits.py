@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from atlas import markdown
 from atlas.errors import Conflict, NotText, Unparsable
+from atlas.ingest import clean_tags
 from atlas.memory import Applied, Change, Finding
 from atlas.source import decode, encode
-from atlas.vault import blob_id
+from atlas.survey import blob_id
 
 T = TypeVar("T")
 
@@ -43,8 +45,8 @@ def append(old: str, text: str) -> str:
 
 
 def tagged(old: str, tags: Sequence[str]) -> str:
-    """The text with these tags in its metadata."""
-    return markdown.add_to_list(old, "tags", [t.lstrip("#") for t in tags])
+    """The text with these tags in its metadata; raises UsageError for what can be no tag."""
+    return markdown.add_to_list(old, "tags", clean_tags(tags))
 
 
 def add_tags(joins: Mapping[str, Sequence[str]], read: Callable[[str], bytes]) -> list[Change]:
@@ -66,12 +68,18 @@ def adopt(
     refused: list[Finding] = []
     for path in paths:
         try:
-            made += changes([path], read, lambda old: markdown.edit(old, {"id": new_id()}))
+            id = new_id()
+            found = changes([path], read, _giving(id))
+            made += [replace(change, memory=id) for change in found]
         except Unparsable as err:
             refused.append(Finding(path, err.line, "frontmatter", err.reason))
         except NotText as err:
             refused.append(Finding(path, 0, "binary", err.reason))
     return made, refused
+
+
+def _giving(id: str) -> Callable[[str], str]:
+    return lambda text: markdown.edit(text, {"id": id})
 
 
 def retried(attempt: Callable[[], Applied]) -> Applied:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
@@ -11,12 +12,14 @@ from typing import Any, TypeVar
 
 from ulid import ULID
 
-from atlas import bundle, config, derive, edits, git, health, past, template, vault
+from atlas import bundle, clusters, config, derive, edits, git, health, past, template, vault
+from atlas.catalog import Card, Catalog
 from atlas.errors import NotFound, UsageError
 from atlas.hand import Hand
 from atlas.ingest import Request, plan_batch
-from atlas.memory import Applied, Entry, Finding, Memory, Record
+from atlas.memory import Applied, Entry, Finding, Memory, Record, Scope
 from atlas.reading import ReadingEngine
+from atlas.survey import survey
 
 T = TypeVar("T")
 
@@ -115,7 +118,7 @@ class MemoryEngine(ReadingEngine):
                 plan = plan_batch(
                     requests,
                     now=config.now(),
-                    new_id=lambda: str(ULID()),
+                    new_id=_new_id,
                     taken=vault.names_taken(self.config),
                     stored=catalog.with_text,
                     related=catalog.with_entities,
@@ -144,10 +147,9 @@ class MemoryEngine(ReadingEngine):
         with self._hand.lock():
             with self._catalog() as catalog:
                 cards = [catalog.find(p) for p in paths] if paths else catalog.cards()
-            changes, refused = edits.adopt(
-                [c.path for c in cards if not c.written_id], self._read_bytes, lambda: str(ULID())
-            )
-            record = Record("adopt", f"Give {len(changes)} notes an id", actor=self.config.actor)
+            changes, refused = edits.adopt([c.path for c in cards if not c.written_id], self._read_bytes, _new_id)
+            minted = tuple(change.memory for change in changes)
+            record = Record("adopt", f"Give {len(changes)} notes an id", actor=self.config.actor, memories=minted)
             applied = self._hand.apply(changes, record) if changes else Applied(())
         return applied, refused
 
@@ -162,6 +164,18 @@ class MemoryEngine(ReadingEngine):
                 return self._hand.apply(changes, record) if changes else Applied(())
 
         return edits.retried(attempt)
+
+    # ---------------------------------------------------------------- reading
+
+    def clusters(self, name: str | None = None) -> list[clusters.Cluster]:
+        """The clusters, largest first; or one with its members."""
+        with self._catalog() as catalog:
+            return clusters.bundle(catalog.cards(), name)
+
+    def stats(self) -> dict[str, Any]:
+        """What is there, in numbers."""
+        with self._catalog() as catalog:
+            return catalog.numbers()
 
     # ----------------------------------------------------------------- health
 
@@ -209,17 +223,20 @@ class MemoryEngine(ReadingEngine):
 
     def export_memories(self, file: str | os.PathLike[str], *, scope: str | None = None) -> int:
         """Write the memories, byte for byte, to a JSON bundle; how many."""
-        with self._catalog(self._scope(scope)) as catalog:
-            cards = catalog.cards()
-        items = [bundle.Item(c.path, c.id, self._read_bytes(c.path)) for c in cards]
-        vault.write_elsewhere(Path(file), bundle.dump(items, config.now().isoformat()).encode("utf-8", "surrogatepass"))
+        wanted = Scope(self._scope(scope))
+        with self._catalog(wanted.prefix) as catalog:
+            ids = {card.path: card.id for card in catalog.cards()}
+        paths = [path for path in sorted(survey(self.config).files) if wanted.contains(path)]
+        items = [bundle.Item(path, ids.get(path, ""), self._read_bytes(path)) for path in paths]
+        text = bundle.dump(items, config.now().isoformat())
+        vault.write_elsewhere(Path(file), text.encode("utf-8", "surrogatepass"))
         return len(items)
 
     def import_memories(self, file: str | os.PathLike[str], *, mode: str = "merge") -> Imported:
         """Read a JSON bundle in one commit. `merge` leaves what is here alone, `overwrite` replaces it."""
         if mode not in ("merge", "overwrite"):
             raise UsageError("The mode of an import is merge or overwrite.")
-        items = bundle.load(Path(file).read_text(encoding="utf-8", errors="surrogatepass"))
+        items = bundle.load(Path(file).read_bytes())
         with self._hand.lock():
             with self._catalog() as catalog:
                 plan = bundle.plan(
@@ -235,6 +252,15 @@ class MemoryEngine(ReadingEngine):
         return Imported(len(passed), (*plan.skipped, *refused), applied)
 
     # ------------------------------------------------------------------ rooms
+
+    @contextmanager
+    def _catalog(self, scope: str | None = None) -> Iterator[Catalog]:
+        with self._index.reader() as reader:
+            yield Catalog(reader.con, self.config.scope if scope is None else Scope(scope))
+
+    def _card(self, name: str) -> Card:
+        with self._catalog() as catalog:
+            return catalog.find(name)
 
     def _read_bytes(self, path: str) -> bytes:
         return vault.read(self.config, path)
@@ -253,6 +279,10 @@ class MemoryEngine(ReadingEngine):
         if repository is None:
             raise UsageError("This vault is not under Git, so it has no history: run `git init` in it.")
         return repository
+
+
+def _new_id() -> str:
+    return str(ULID())
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:

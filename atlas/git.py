@@ -293,4 +293,5 @@ def text_of(raw: bytes) -> str:
 
 
 def raw(text: str) -> bytes:
+    """The bytes of a name as `text_of` read it."""
     return text.encode("utf-8", "surrogateescape")

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 from ulid import ULID
 
-from atlas import commits, gateway, git, pending, vault
+from atlas import gateway, git, pending, vault
 from atlas.catalog import Catalog
-from atlas.config import now
-from atlas.errors import AtlasError, Conflict, NotCommitted, NotFound, Unavailable
+from atlas.committer import Committer
+from atlas.errors import AtlasError, Conflict, NotFound, Unavailable
 from atlas.memory import WHOLE_VAULT, Applied, Change, Finding, Record
+from atlas.survey import blob_id
 
 if TYPE_CHECKING:
     from atlas.config import Config
@@ -29,6 +30,7 @@ class Hand:
 
     def __init__(self, config: Config, index: Index, repository: Callable[[], git.Repository | None]) -> None:
         self.config, self._index, self._repository = config, index, repository
+        self._committer = Committer(config, repository)
         self._folder = config.state / "pending"
         # Whoever is next waits here: a writer in a loop would take the lock again before others look, for minutes.
         self._next = FileLock(config.state / "next.lock", timeout=config.lock_seconds, poll_interval=0.01)
@@ -66,6 +68,7 @@ class Hand:
         with self.lock():
             with self._index.reader() as reader:
                 gateway.check(changes, self.config.scope, Catalog(reader.con, WHOLE_VAULT), self._on_disk)
+            self._committer.keep(dict(self._present(changes)), record)
             intention = pending.note(self._folder, str(ULID()), changes, record)
             try:
                 self._write(changes)
@@ -120,8 +123,8 @@ class Hand:
             found = self._on_disk(change.path)
         except (AtlasError, OSError):  # its folder became a link, or cannot be read: no reason to refuse other writes
             return False
-        now_id = None if found is None else vault.blob_id(found)
-        if now_id == (None if change.data is None else vault.blob_id(change.data)):
+        now_id = None if found is None else blob_id(found)
+        if now_id == (None if change.data is None else blob_id(change.data)):
             return True
         if now_id != change.before:
             return False
@@ -133,11 +136,11 @@ class Hand:
 
     def _followed(self, change: Change, later: Collection[tuple[str, str | None]]) -> bool:
         """Whether a later change goes on from this one, and HEAD is still where it began: each gets its own commit."""
-        if change.data is None or (change.path, vault.blob_id(change.data)) not in later:
+        if change.data is None or (change.path, blob_id(change.data)) not in later:
             return False
         try:
             repository = self._repository()
-            head = vault.blob_id(repository.read("HEAD", change.path)) if repository else None
+            head = blob_id(repository.read("HEAD", change.path)) if repository else None
         except NotFound:
             head = None
         except AtlasError:
@@ -164,26 +167,12 @@ class Hand:
             vault.remove(self.config, change.path, change.before)
 
     def _commit(self, intention: pending.Intention, changes: Sequence[Change]) -> Applied:
-        paths = tuple(change.path for change in changes)
         if self._stuck:
-            return Applied(paths, note=self._stuck)
-        if not self.config.commit:
+            return Applied(tuple(change.path for change in changes), note=self._stuck)
+        applied, settled = self._committer.commit(changes, intention.record)
+        if settled:
             pending.fulfilled(intention)
-            return Applied(paths, note="committing is switched off in atlas.toml")
-        try:
-            repository = self._repository()
-            if repository is None:
-                pending.fulfilled(intention)
-                return Applied(paths, note="the vault is not under Git: run `git init` in it, then `git add -A`")
-            limits = commits.Limits(signing=self.config.git_seconds)
-            files = {c.path: c.data for c in changes}
-            made = commits.commit(repository, files, intention.record, now(), limits)
-        except NotCommitted as err:
-            return Applied(paths, note=err.reason)
-        except AtlasError as err:
-            return Applied(paths, note=str(err))
-        pending.fulfilled(intention)
-        return Applied(paths, made)
+        return applied
 
     def _refreshed(self, applied: Applied) -> Applied:
         """The index follows; if it cannot, the change stands all the same and says so."""
@@ -194,6 +183,13 @@ class Hand:
             return Applied(applied.paths, applied.commit, f"{applied.note} {note}".strip())
         return applied
 
+    def _present(self, changes: Sequence[Change]) -> Iterator[tuple[str, bytes]]:
+        """The files to be changed, as they are."""
+        for change in changes:
+            data = self._on_disk(change.path) if change.before is not None else None
+            if data is not None:
+                yield change.path, data
+
     def _on_disk(self, path: str) -> bytes | None:
         try:
             return vault.read(self.config, path)
@@ -202,5 +198,5 @@ class Hand:
 
 
 def _reverse(change: Change, before: bytes | None) -> Change:
-    after = None if change.data is None else vault.blob_id(change.data)
+    after = None if change.data is None else blob_id(change.data)
     return Change(change.path, before, after)

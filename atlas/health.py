@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from atlas import derive, git, identity, vault
+from atlas import derive, git, identity, survey, vault
 from atlas.config import ENDINGS, MARKER
 from atlas.credentials import find_secrets
 from atlas.errors import NotFound, NotText
@@ -70,7 +70,7 @@ def clashes(cards: Iterable[Card]) -> list[Finding]:
 
 def _missing(config: Config, repository: git.Repository) -> list[Finding]:
     """Notes Git tracks that are not on disk: perhaps deleted, perhaps a folder that is not mounted."""
-    look = vault.survey(config)
+    look = survey.survey(config)
     return [
         Finding(path, 0, "missing", "Git has it, the folder does not: commit its deletion, or `git restore` it")
         for path in repository.tracked()
@@ -120,8 +120,8 @@ def check(path: str, data: bytes, most: int) -> list[Finding]:
 
 
 def _files(config: Config, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    for path in paths or sorted(vault.survey(config).files):
-        data = vault.read_listed(config, path) if not paths else vault.read(config, path)
+    for path in paths or sorted(survey.survey(config).files):
+        data = survey.read_listed(config, path) if not paths else vault.read(config, path)
         if data is None:
             raise NotFound("memory file", path)
         yield path, data
@@ -129,15 +129,15 @@ def _files(config: Config, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
 
 def _unnamed(config: Config, named: Collection[str]) -> Iterator[tuple[str, bytes]]:
     """The other notes of the vault."""
-    for path in vault.survey(config).files:
-        data = vault.read_listed(config, path) if path not in named else None
+    for path in survey.survey(config).files:
+        data = survey.read_listed(config, path) if path not in named else None
         if data is not None:
             yield path, data
 
 
 def _staged(config: Config, repository: git.Repository) -> Iterator[tuple[str, bytes]]:
     """The staged content of the notes, as Git has it; what lies on disk may be another text."""
-    memories = vault.survey(config).files
+    memories = survey.survey(config).files
     blobs = {
         path: blob
         for path, blob in repository.staged(_index_of_hook(repository)).items()

@@ -27,7 +27,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _AGO = re.compile(r"(?:(\d+)|an?|last)\s+(second|minute|hour|day|week|month|year)s?(?:\s+ago)?")
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800, "month": 2592000, "year": 31536000}
 _DAY = timedelta(days=1)
-#: Merge files larger than this many conflicts end with a higher code; from here on it is an error.
+#: `git merge-file` ends with the number of conflicts; from here on the code means that it failed.
 _MERGE_FAILED = 128
 
 

@@ -19,7 +19,7 @@ from atlas.keys import key
 from atlas.listing import Diff, Row
 from atlas.shelf import Shelf
 from atlas.store import get_meta, insert, only_row, set_meta, transaction
-from atlas.vault import Stat, Survey, read_listed, text_id
+from atlas.survey import Stat, Survey, read_listed, text_id
 
 if TYPE_CHECKING:
     import duckdb
@@ -47,7 +47,7 @@ class Refresh:
         config: Config,
         con: duckdb.DuckDBPyConnection,
         look: Survey,
-        known: Mapping[str, Row],
+        known: Mapping[str, Stat],
         changes: Diff,
         *,
         shelf: Shelf,
@@ -73,7 +73,8 @@ class Refresh:
             self.shelf.store()
         named = self.shelf.names({row.path: row.note for row in self.fresh if row.note is not None})
         self.fresh = [replace(row, name_chunk=named.get(row.path)) for row in self.fresh]
-        changed = [r for r in self.fresh if r.path in self.known and not _same(self.known[r.path], r)]
+        before = self._contents()
+        changed = [r for r in self.fresh if r.path in self.known and before.get(r.path) != (r.blob, r.problem)]
         added = [r for r in self.fresh if r.path not in self.known]
         self._commit_listing(news=bool(added or changed or self.diff.gone))
         tidy(self.con)
@@ -120,6 +121,13 @@ class Refresh:
         except NotText as err:
             return Row(path, blob, None, hint, None, f"binary\n{err.reason}")
 
+    def _contents(self) -> dict[str, tuple[str, str]]:
+        """What the files that were read held before: blob and problem."""
+        self.con.register("fresh", {"path": np.array([row.path for row in self.fresh], dtype=object)})
+        rows = self.con.execute("SELECT path, blob, problem FROM listing SEMI JOIN fresh USING (path)").fetchall()
+        self.con.unregister("fresh")
+        return {path: (blob, problem) for path, blob, problem in rows}
+
     def _commit_listing(self, *, news: bool) -> None:
         """Replace the changed lines of the listing and give every note its id: one transaction.
 
@@ -162,10 +170,6 @@ def assign_identities(con: duckdb.DuckDBPyConnection, lineage: Lineage, head: st
         con.execute("UPDATE listing SET ident = named.ident FROM named WHERE listing.path = named.path")
         con.unregister("named")
     return bool(changed)
-
-
-def _same(old: Row, new: Row) -> bool:
-    return (old.blob, old.problem) == (new.blob, new.problem)
 
 
 def _known_lineage(con: duckdb.DuckDBPyConnection, lineage: Lineage, head: str) -> identity.Lineage:

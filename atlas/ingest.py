@@ -230,7 +230,7 @@ def _draft(request: Request, key: str, id: str, now: datetime, taken: Callable[[
     meta = {
         "id": id,
         "kind": kind,
-        "tags": _tags(request.tags),
+        "tags": clean_tags(request.tags),
         "created": created,
         "importance": _importance(request.importance, text, kind),
         "entities": list(entities(text)),
@@ -261,7 +261,8 @@ def _importance(given: float | None, text: str, kind: str) -> float:
     return float(given)
 
 
-def _tags(given: Sequence[str]) -> list[str]:
+def clean_tags(given: Sequence[str]) -> list[str]:
+    """Tags as they are written, each once; raises UsageError for what can be no tag."""
     if isinstance(given, str):
         raise UsageError(f"Tags are a list of words, not the one text {given!r}.")
     tags = [tag.strip().lstrip("#") for tag in given]

@@ -10,7 +10,7 @@ from atlas import git, history
 from atlas.config import ENDINGS, now
 from atlas.errors import UsageError
 from atlas.identity import Lineage
-from atlas.vault import is_memory
+from atlas.survey import is_memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from atlas.errors import NotText
 from atlas.keys import key
 from atlas.shelf import Shelf
 from atlas.store import get_meta, insert, set_meta, transaction
-from atlas.vault import text_id
+from atlas.survey import text_id
 
 if TYPE_CHECKING:
     import duckdb

@@ -13,7 +13,7 @@ from atlas.errors import AtlasError, NotFound, NotText, UsageError
 from atlas.identity import derived_id
 from atlas.memory import Change, Entry, Memory, Record
 from atlas.source import decode
-from atlas.vault import blob_id
+from atlas.survey import blob_id
 
 Read = Callable[[str], bytes | None]
 

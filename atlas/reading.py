@@ -1,6 +1,6 @@
-"""The reading half of the façade: search, expand, clusters, numbers. It loads nothing that only writing needs.
+"""The reading half of the façade: search and refresh. It loads nothing that other verbs need.
 
-`atlas search` is a process of its own each time, and the writing half costs a third of a second to import.
+`atlas search` is a process of its own each time, and the writing half costs a fifth of a second to import.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from atlas import clusters, config, identity
-from atlas.catalog import Card, Catalog
+from atlas import config
 from atlas.dates import when
 from atlas.errors import NotAVault, OutsideVault, UsageError
 from atlas.listing import Report
 from atlas.memory import Hit, Scope
 from atlas.search import Filters, Reader
 from atlas.snapshot import Index
+
+if TYPE_CHECKING:
+    from atlas.identity import Lineage
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +106,6 @@ class ReadingEngine:
         """The hits of `search`, best first."""
         return list(self.search(query, k=k, **filters).hits)
 
-    def clusters(self, name: str | None = None) -> list[clusters.Cluster]:
-        """The clusters, largest first; or one with its members."""
-        with self._catalog() as catalog:
-            return clusters.bundle(catalog.cards(), name)
-
-    def stats(self) -> dict[str, Any]:
-        """What is there, in numbers."""
-        with self._catalog() as catalog:
-            return catalog.numbers()
-
     def refresh(
         self, *, full: bool = False, rebuild: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> Report:
@@ -131,15 +123,6 @@ class ReadingEngine:
         with self._index.reader_at(moment) as reader:
             yield reader, moment.commit
 
-    @contextmanager
-    def _catalog(self, scope: str | None = None) -> Iterator[Catalog]:
-        with self._index.reader() as reader:
-            yield Catalog(reader.con, self.config.scope if scope is None else Scope(scope))
-
-    def _card(self, name: str) -> Card:
-        with self._catalog() as catalog:
-            return catalog.find(name)
-
     def _scope(self, wanted: str | Scope | None) -> str:
         """The scope of one call: the engine's own, or a part of it; raises OutsideVault for any other."""
         if wanted is None:
@@ -149,9 +132,9 @@ class ReadingEngine:
             raise OutsideVault(scope.prefix, f"this engine may only work below {self.config.scope.prefix}")
         return scope.prefix
 
-    def _lineage(self, since: str) -> tuple[identity.Lineage, bool]:
+    def _lineage(self, since: str) -> tuple[Lineage, bool]:
         """What Git knows of renames. Loaded when asked for: most searches find nothing new, and Git costs 0.1 s."""
-        found: tuple[identity.Lineage, bool] = import_module("atlas.lineage").lineage(self.config.root, since)
+        found: tuple[Lineage, bool] = import_module("atlas.lineage").lineage(self.config.root, since)
         return found
 
 

@@ -60,7 +60,8 @@ class Filters:
             values += self.kinds
         for group in (self.tags, [CLUSTER_PREFIX + c for c in self.clusters]):
             if group:
-                parts.append("(" + " OR ".join("contains(n.tags, ?) OR contains(n.tags, ?)" for _ in group) + ")")
+                one = "contains(lower(n.tags), lower(?))"  # Obsidian knows one tag in whatever case
+                parts.append("(" + " OR ".join(f"{one} OR {one}" for _ in group) + ")")
                 values += [f"{SEP}{t}{end}" for t in group for end in (SEP, "/")]
         if self.valid_at is not None:
             parts.append("coalesce(n.valid_from, n.created, -9e18) <= ? AND ? < coalesce(n.valid_to, 9e18)")

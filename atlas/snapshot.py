@@ -22,14 +22,14 @@ from atlas.errors import Unavailable
 from atlas.head import head_commit
 from atlas.search import Reader
 from atlas.store import SCHEMA, TABLES, Store, generation, get_meta, only_row
-from atlas.vault import survey
+from atlas.survey import survey
 
 if TYPE_CHECKING:
     from atlas.config import Config
     from atlas.index import Lineage, Progress
     from atlas.lineage import Moment
     from atlas.memory import Finding
-    from atlas.vault import Survey
+    from atlas.survey import Stat, Survey
 
 #: Tables that only grow while a database lives, and the column that numbers their rows.
 _GROWING = {"notes": "note", "chunks": "chunk", "postings": "chunk"}
@@ -47,7 +47,7 @@ class Index:
         self._embedder: models.Embedder | None = None
         self._embedder_loaded = False
         self._reader: Reader | None = None
-        self._seen: dict[str, listing.Row] = {}
+        self._seen: dict[str, Stat] = {}
         self._copied: dict[str, int] = {}
         self._moments: set[str] = set()
         self._rewritten: str | None = None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from atlas import commits, git, vault
+from atlas import commits, git
 from atlas.config import MARKER, load, now
 from atlas.errors import AtlasError, NotFound, UsageError
 from atlas.memory import Record
+from atlas.survey import survey
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def create(folder: Path) -> Made:
     added = [name for name in sorted(p.name for p in source.iterdir()) if _add(source / name, root / name)]
     if was_vault:
         return Made(root, new=False, adopted=False, added=tuple(added))
-    notes = bool(vault.survey(load(root)).files)
+    notes = bool(survey(load(root)).files)
     return Made(root, new=True, adopted=notes, added=tuple(added), note=_under_git(root, added, notes))
 
 

@@ -1,7 +1,4 @@
-"""The folder: what lies in it, reading a file, and the one hand that writes memory files.
-
-Content decides, by Git blob id; size and times only hint that a file need not be read again.
-"""
+"""Memory files: reading one, and writing without losing anybody's text."""
 
 from __future__ import annotations
 
@@ -13,142 +10,16 @@ import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from stat import S_IMODE, S_ISREG
-from typing import NamedTuple
+from stat import S_IMODE
 
-from atlas.config import ENDINGS, IGNORED_FOLDERS, IGNORED_PATHS, MARKER, Config
-from atlas.errors import Conflict, NotAVault, NotFound
-from atlas.memory import Change, Finding
+from atlas.config import Config
+from atlas.errors import Conflict, NotFound
+from atlas.memory import Change
 from atlas.paths import check_path, inside
+from atlas.survey import blob_id
 
 _TEMP = ".atlas-tmp-"
-_PLAIN_ENDING = ".md"
-
-
-class Stat(NamedTuple):
-    """What the file system says of a file without reading it. Times are nanoseconds."""
-
-    size: int
-    mtime: int
-    ctime: int
-    inode: int
-
-
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """One look at the folder: files by vault-relative path, what was passed over and why.
-
-    `unknown` are folders (ending in "/") that could not be read: their files are neither there nor gone.
-    """
-
-    files: dict[str, Stat]
-    skipped: tuple[Finding, ...]
-    unknown: tuple[str, ...]
-
-
-def blob_id(data: bytes) -> str:
-    """The id Git gives these bytes (SHA-1 of "blob <length>", NUL, content).
-
-    >>> blob_id(b"")
-    'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
-    """
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-
-
-def text_id(data: bytes) -> str:
-    """The blob id of the bytes with LF line ends, which is what Git stores under `core.autocrlf`.
-
-    A re-checkout that turns LF into CRLF must not look like 5,000 edits (it did, and re-embedded them all).
-    """
-    return blob_id(data.replace(b"\r\n", b"\n"))
-
-
-def survey(config: Config) -> Survey:
-    """Every memory file with its stat. Symbolic links are not followed: loops end, and nothing outside is read."""
-    if not (config.root / MARKER).is_file():
-        # An unmounted disk leaves an empty folder behind; taking that for "all notes deleted" lost whole stores.
-        raise NotAVault(str(config.root))
-    found = _Found({}, [], [])
-    ignored = _ignorer(config.ignore)
-    folders = [""]
-    while folders:
-        prefix = folders.pop()
-        try:
-            with os.scandir(config.root / prefix if prefix else config.root) as entries:
-                for entry in entries:
-                    # Runs for every file of every search: no call, no object that can be spared.
-                    name = entry.name
-                    if name[0] == ".":
-                        continue
-                    if name.endswith(_PLAIN_ENDING) and name.isascii() and not config.ignore:
-                        st = entry.stat(follow_symlinks=False)
-                        if S_ISREG(st.st_mode):
-                            found.files[prefix + name] = Stat(st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino)
-                            continue
-                    _look(entry, prefix, ignored, found, folders)
-        except OSError as err:
-            found.unknown.append(prefix)
-            found.skipped.append(Finding(prefix, 0, "unreadable", f"the folder cannot be read: {err.strerror}"))
-    return Survey(found.files, tuple(found.skipped), tuple(found.unknown))
-
-
-class _Found(NamedTuple):
-    files: dict[str, Stat]
-    skipped: list[Finding]
-    unknown: list[str]
-
-
-def _look(
-    entry: os.DirEntry[str], prefix: str, ignored: Callable[[str], bool], found: _Found, folders: list[str]
-) -> None:
-    """One entry of a folder: a folder to go into, a note, or nothing of ours."""
-    name = entry.name
-    path = prefix + name
-    is_note = name.lower().endswith(ENDINGS)
-    if entry.is_symlink():
-        if is_note or entry.is_dir():
-            found.skipped.append(Finding(path, 0, "link", "a symbolic link is not followed"))
-    elif entry.is_dir(follow_symlinks=False):
-        if name not in IGNORED_FOLDERS and path not in IGNORED_PATHS and not ignored(path + "/"):
-            folders.append(path + "/")
-    elif is_note and not ignored(path):
-        _note(entry, path, found)
-
-
-def _note(entry: os.DirEntry[str], path: str, found: _Found) -> None:
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        shown = os.fsencode(path).decode("utf-8", "replace")
-        reason = "the file name is not valid UTF-8; rename it to have it indexed"
-        found.skipped.append(Finding(shown, 0, "name", reason))
-        return
-    try:
-        st = entry.stat(follow_symlinks=False)
-    except FileNotFoundError:
-        return  # gone between the listing and the look: the next look decides
-    if S_ISREG(st.st_mode):
-        found.files[path] = Stat(st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino)
-
-
-def is_memory(path: str) -> bool:
-    """Whether a survey would take a file of this path, the user's own ignore patterns aside."""
-    folders = path.split("/")
-    if any(part.startswith(".") or part in IGNORED_FOLDERS for part in folders):
-        return False
-    return path.lower().endswith(ENDINGS) and not any(path.startswith(f"{ignored}/") for ignored in IGNORED_PATHS)
-
-
-def _ignorer(patterns: tuple[str, ...]) -> Callable[[str], bool]:
-    """A test for the user's own ignore patterns (gitignore syntax)."""
-    if not patterns:
-        return lambda _path: False
-    import pathspec  # noqa: PLC0415 - 30 ms that a vault without patterns does not pay
-
-    spec = pathspec.GitIgnoreSpec.from_lines(patterns)
-    return lambda path: bool(spec.match_file(path))
 
 
 def read(config: Config, path: str) -> bytes:
@@ -158,18 +29,6 @@ def read(config: Config, path: str) -> bytes:
         return place.read_bytes()
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         raise NotFound("memory file", path) from None
-
-
-def read_listed(config: Config, path: str) -> bytes | None:
-    """The bytes of a file a survey found, or None if it is gone (or became a link) since; raises OSError."""
-    try:
-        handle = os.open(config.root / path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
-    except OSError as err:
-        if err.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            return None
-        raise
-    with os.fdopen(handle, "rb") as file:
-        return file.read()
 
 
 def names_taken(config: Config) -> Callable[[str], bool]:

@@ -114,6 +114,10 @@ def unpack(archive: Path, folder: Path) -> Path:
 def git(folder: Path, *words: str) -> str:
     """Run Git with a benchmark's own identity."""
     identity = ["-c", "user.name=bench", "-c", "user.email=bench@example.test"]
-    return subprocess.run(
-        ["git", *identity, *words], cwd=folder, capture_output=True, text=True, check=True
-    ).stdout
+    return subprocess.run(["git", *identity, *words], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def identify(vault: Path) -> None:
+    """Give a vault's repository a benchmark's own identity."""
+    git(vault, "config", "user.email", "bench@example.test")
+    git(vault, "config", "user.name", "bench")

@@ -32,7 +32,9 @@ def generated(folder: Path, count: int = 4000) -> Path:
         place = folder / f"area {n % 20}" / f"{draw.choice(words)} {n}.md"
         place.parent.mkdir(parents=True, exist_ok=True)
         body = " ".join(draw.choices(words, k=draw.randint(30, 300)))
-        place.write_text(f"# {draw.choice(words)} {n}\n\n{body}\n\nSee [[{draw.choice(words)}]]. #{draw.choice(words)}\n")
+        place.write_text(
+            f"# {draw.choice(words)} {n}\n\n{body}\n\nSee [[{draw.choice(words)}]]. #{draw.choice(words)}\n"
+        )
     return folder
 
 

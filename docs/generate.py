@@ -136,8 +136,9 @@ def _measured(result: Mapping[str, Any]) -> str:
     machine = result["machine"]
     commit, changed, _ = result["commit"].partition("+")
     data = f"{result['data']} (SHA-256 {result['sha256'][:12]}…)" if "sha256" in result else result["data"]
+    where = f"{commit[:9]}{' with changes' if changed else ''}"
     return (
-        f"Measured {result['date']} at {commit[:9]}{' with changes' if changed else ''} by `benchmarks/{result['benchmark']}.py` on {data}; "
+        f"Measured {result['date']} at {where} by `benchmarks/{result['benchmark']}.py` on {data}; "
         f"{machine['cores']} cores of {machine['cpu']}, {machine['system']}, Python {machine['python']}."
     )
 

@@ -84,7 +84,10 @@ def test_own_imports_stand_at_the_top():
         (r"^\s*(import|from) git\b", {"process"}),
         (r"^\s*print\(", set()),
         (r"\bsubprocess\.(run|Popen)", {"store"}),
-        (r"^\s*(import|from) duckdb\b", {"store", "shelf", "listing", "index", "moments", "search", "snapshot", "catalog"}),
+        (
+            r"^\s*(import|from) duckdb\b",
+            {"store", "shelf", "listing", "index", "moments", "search", "snapshot", "catalog"},
+        ),
     ],
 )
 def test_each_thing_is_done_in_one_room(pattern, allowed):
@@ -109,7 +112,8 @@ def test_only_the_vault_writes_memory_files():
 
 
 def loaded_by(*words: str) -> set[str]:
-    code = f"import sys; sys.argv = ['atlas', *{list(words)!r}]\nfrom atlas.commands import main\ntry: main()\nexcept SystemExit: pass\nsys.stderr.write(' '.join(sys.modules))"
+    code = "import sys\ntry: main()\nexcept SystemExit: pass\nsys.stderr.write(' '.join(sys.modules))"
+    code = f"import sys; sys.argv = ['atlas', *{list(words)!r}]\nfrom atlas.commands import main\n{code}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return {name.split(".")[0] for name in done.stderr.split()}
 

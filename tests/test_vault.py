@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlas import vault
+from atlas import survey, vault
 from atlas.config import load
 from atlas.errors import Conflict, NotAVault, NotFound, OutsideVault
-from atlas.vault import blob_id, text_id
+from atlas.survey import blob_id, text_id
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_the_survey_sees_notes_and_nothing_else(config):
     ):  # fmt: skip
         (config.root / name).parent.mkdir(parents=True, exist_ok=True)
         (config.root / name).write_text("x")
-    found = vault.survey(config)
+    found = survey.survey(config)
     wanted = {"a.md", "B.MD", "c.markdown", "d/e.md", "日本 café.md", "-rf.md", 'q"uote.md', "two\nlines.md"}
     assert set(found.files) == wanted
     assert found.skipped == found.unknown == ()
@@ -64,7 +64,7 @@ def test_links_are_listed_not_followed(config, tmp_path_factory):
     (config.root / "up").symlink_to("..")
     (config.root / "one.md").symlink_to(outside / "secret.md")
     (config.root / ".#n.md").symlink_to("u@h.1:2")
-    found = vault.survey(config)
+    found = survey.survey(config)
     assert found.files == {}
     assert {f.path for f in found.skipped} == {"out", "up", "one.md"}
 
@@ -74,13 +74,13 @@ def test_ignore_patterns_of_the_user(tmp_path):
     for name in ("a.md", "private/b.md", "c.draft.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
-    assert set(vault.survey(load(tmp_path)).files) == {"a.md"}
+    assert set(survey.survey(load(tmp_path)).files) == {"a.md"}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="names are bytes only on POSIX")
 def test_a_name_that_is_not_utf8_is_named_not_fatal(config):
     Path(os.fsdecode(os.fsencode(str(config.root)) + b"/caf\xe9.md")).write_text("x")
-    found = vault.survey(config)
+    found = survey.survey(config)
     assert found.files == {}
     assert [f.kind for f in found.skipped] == ["name"]
 
@@ -89,7 +89,7 @@ def test_a_folder_without_its_marker_is_not_an_empty_vault(config):
     (config.root / "a.md").write_text("x")
     (config.root / "atlas.toml").unlink()
     with pytest.raises(NotAVault):
-        vault.survey(config)
+        survey.survey(config)
 
 
 def test_create_read_replace_remove(config):

@@ -91,7 +91,7 @@ def show(door: Door, id: str, lod: str, as_of: str | None, as_json: bool) -> int
 @click.pass_obj
 def clusters(door: Door, name: str | None, as_json: bool) -> int:
     """List the clusters, or the memories of one."""
-    with door.reading() as engine:
+    with door.engine() as engine:
         found = engine.clusters(name)
     if as_json:
         emit({"clusters": found})
@@ -109,7 +109,7 @@ def clusters(door: Door, name: str | None, as_json: bool) -> int:
 @click.pass_obj
 def stats(door: Door, as_json: bool) -> int:
     """Count what is there."""
-    with door.reading() as engine:
+    with door.engine() as engine:
         numbers = engine.stats()
     if as_json:
         emit(numbers)
