@@ -108,7 +108,8 @@ class DuplicateId(AtlasError):
 
     def __init__(self, id: str, paths: Sequence[str]) -> None:
         self.id, self.paths = id, tuple(paths)
-        super().__init__(f"The id {id} is already used by {', '.join(self.paths)}: remove the `id:` line from the copy.")
+        others = ", ".join(self.paths)
+        super().__init__(f"The id {id} is already used by {others}: remove the `id:` line from the copy.")
 
 
 class GitRefused(AtlasError):

@@ -37,11 +37,11 @@ class Identities:
 
 
 def derived_id(path: str) -> str:
-    """The identity of a note that has none written: 16 letters drawn from its first known path.
+    r"""The identity of a note that has none written: 16 letters drawn from its first known path.
 
     Composed and decomposed spellings of a name are one note (a sync between systems flips them).
 
-    >>> derived_id("Café.md") == derived_id("Cafe\\u0301.md")
+    >>> derived_id("Café.md") == derived_id("Cafe\u0301.md")
     True
     """
     digest = hashlib.sha256(unicodedata.normalize("NFC", path).encode()).digest()

@@ -20,14 +20,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-Ints = NDArray[np.int32]
-Floats = NDArray[np.float32]
-Places = NDArray[np.intp]
+if TYPE_CHECKING:  # numpy.typing takes 5 ms to import, in every search
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int32]
+    Floats = NDArray[np.float32]
+    Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

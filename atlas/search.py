@@ -13,7 +13,6 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atlas import rank, words
 from atlas.keys import SEP, term_hash
@@ -21,6 +20,7 @@ from atlas.memory import CLUSTER_PREFIX, Hit, Lod, Scope
 
 if TYPE_CHECKING:
     import duckdb
+    from numpy.typing import NDArray
 
 _CACHED_FIELDS = 8
 

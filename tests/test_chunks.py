@@ -28,7 +28,13 @@ def test_one_line_of_forty_thousand_characters():
 
 
 def test_a_passage_knows_its_heading_and_its_line():
-    text = "---\ntags: [a]\n---\n# Title\n\n" + "intro " * 150 + "\n\n## Part\n\n" + "first " * 150 + "\n### Deep\nlast words\n"
+    text = (
+        "---\ntags: [a]\n---\n# Title\n\n"
+        + "intro " * 150
+        + "\n\n## Part\n\n"
+        + "first " * 150
+        + "\n### Deep\nlast words\n"
+    )
     last = split(parse(text, "n.md"))[-1]
     assert last.heading == "Part > Deep"
     assert text.splitlines()[last.line - 1] == "last words"

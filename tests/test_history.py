@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import LINES, NOON, open_repo, write
+from support import LINES, NOON, SIGN, open_repo, script, write
 
 from atlas import git as atlas_git
 from atlas import history
@@ -137,20 +137,31 @@ def test_a_subfolder_has_its_own_history(repo, git):
     assert history.last_atlas_commit(vault) == sha
 
 
-def test_settings_of_the_user_change_nothing(vault, remember, git):
-    remember({"a.md": LINES})
-    git(vault.folder, "mv", "a.md", "b.md")
-    git(vault.folder, "commit", "-qm", "mv")
+def test_settings_of_the_user_change_nothing(repo, tmp_path, git):
+    (repo / "sub").mkdir()
+    vault = open_repo(repo / "sub")
+    git(repo, "config", "gpg.program", str(script(tmp_path / "signer", SIGN)))
+    git(repo, "config", "commit.gpgsign", "true")
+    write(repo, "moved.md", LINES)
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "outside")
+    git(repo, "mv", "moved.md", "sub/a.md")
+    git(repo, "commit", "-qm", "into the vault")
+    git(repo, "mv", "sub/a.md", "sub/b.md")
+    git(repo, "commit", "-qm", "mv")
     plain = history.log(vault), history.log(vault, path="b.md"), history.renames(vault)
-    settings_ = (
+    assert [len(part) for part in plain] == [2, 3, 1]
+    for setting in (
         "log.showSignature=true",
         "log.follow=true",
-        "diff.renames=false",
-        "color.ui=always",
         "log.date=relative",
-    )
-    for setting in (*settings_, "format.pretty=oneline", "grep.patternType=perl", "diff.mnemonicPrefix=true"):
-        git(vault.folder, "config", *setting.split("="))
+        "diff.renames=false",
+        "diff.mnemonicPrefix=true",
+        "color.ui=always",
+        "format.pretty=oneline",
+        "grep.patternType=perl",
+    ):
+        git(repo, "config", *setting.split("="))
     assert (history.log(vault), history.log(vault, path="b.md"), history.renames(vault)) == plain
 
 

@@ -65,7 +65,11 @@ def test_two_files_with_the_same_content_are_two_memories(root, engine):
 
 
 def test_a_hit_says_why_and_where(root, engine):
-    note(root, "a.md", "# Birds\n\nnothing\n\n## Rivers\n\n" + "other words here " * 60 + "\n\nThe heron stands in water.\n")
+    note(
+        root,
+        "a.md",
+        "# Birds\n\nnothing\n\n## Rivers\n\n" + "other words here " * 60 + "\n\nThe heron stands in water.\n",
+    )
     hit = engine.retrieve("heron water", k=1)[0]
     assert hit.why["lexical"]["rank"] == 1
     assert "vector" in hit.why

@@ -69,8 +69,9 @@ def test_encodings(data, text, encoding, bom):
         b"\0" * 4096,
         b"\xff\xfea",
         b"\xff\xfe\x00\xd8",
+        "half a pair, unmarked".encode("utf-16-le") + b"\x01\xd8",
     ],
-    ids=["random", "png", "pdf", "zeros", "half a character", "half a pair"],
+    ids=["random", "png", "pdf", "zeros", "half a character", "half a pair", "unmarked"],
 )
 def test_what_is_not_text_is_refused(data):
     with pytest.raises(NotText):

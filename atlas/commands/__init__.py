@@ -6,7 +6,6 @@ import errno
 import importlib
 import os
 import sys
-import traceback
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +140,8 @@ def _misused(err: click.UsageError) -> int:
 
 def _say(err: AtlasError | OSError | UnicodeError) -> int:
     if os.environ.get("ATLAS_DEBUG") == "1":
+        import traceback
+
         traceback.print_exc()
     click.echo(f"atlas: {_sentence(err)}", err=True)
     return err.exit_code if isinstance(err, AtlasError) else 1
@@ -158,6 +159,8 @@ def _sentence(err: AtlasError | OSError | UnicodeError) -> str:
 def _unforeseen(kind: type[BaseException], err: BaseException, trace: TracebackType | None) -> None:
     """What Python calls, before it exits with 1, for an error nothing above knows."""
     if os.environ.get("ATLAS_DEBUG") == "1":
+        import traceback
+
         traceback.print_exception(kind, err, trace)
     click.echo(
         f"atlas: an error Atlas did not foresee ({kind.__name__}: {err}). "

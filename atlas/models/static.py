@@ -11,12 +11,15 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from atlas.errors import Unavailable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
