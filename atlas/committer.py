@@ -49,27 +49,30 @@ class Committer:
             return Applied(paths, note="Git was told to ignore this file")
         return Applied(paths, commits.commit(repository, files, record, now(), self._limits))
 
-    def keep(self, present: Mapping[str, bytes], record: Record) -> None:
+    def keep(self, present: Mapping[str, bytes], record: Record, *, stuck: str = "") -> None:
         """Commit those of the files as they are now that HEAD does not hold: an import over edits lost them for good.
 
-        Where that cannot be done, a record that only adds goes on, and one that replaces raises GitRefused.
+        Where that cannot be done (`stuck` says that it was just tried in vain), a record that only adds goes on, and
+        one that replaces raises GitRefused.
         """
         if not present:
             return
         try:
-            self._keep(present, record)
+            self._keep(present, record, stuck)
         except (NotCommitted, GitRefused) as err:
             if record.op in _REPLACING:
                 why = err.reason if isinstance(err, NotCommitted) else err.said
                 raise GitRefused("keep what this would replace, so nothing was written", why) from None
 
-    def _keep(self, present: Mapping[str, bytes], record: Record) -> None:
+    def _keep(self, present: Mapping[str, bytes], record: Record, stuck: str) -> None:
         repository = self._repository() if self._config.commit else None
         if repository is None:
             raise NotCommitted("the vault is not under Git, or committing is switched off")
         held = repository.tree("HEAD") if repository.head() else {}
         private = repository.ignored(present)
         loose = {p: data for p, data in present.items() if held.get(p) != blob_id(data) and p not in private}
+        if loose and stuck:
+            raise NotCommitted(stuck)
         if loose:
             kept = Record("keep", f"Keep {', '.join(loose)} as found", f"before: {record.subject}")
             commits.commit(repository, loose, kept, now(), self._limits)

@@ -68,7 +68,7 @@ class Hand:
         with self.lock():
             with self._index.reader() as reader:
                 gateway.check(changes, self.config.scope, Catalog(reader.con, WHOLE_VAULT), self._on_disk)
-            self._committer.keep(dict(self._present(changes)), record)
+            self._committer.keep(dict(self._present(changes)), record, stuck=self._stuck)
             intention = pending.note(self._folder, str(ULID()), changes, record)
             try:
                 self._write(changes)
@@ -97,9 +97,9 @@ class Hand:
 
         A signer that hangs is waited for once, not once for every change that waits for it.
         """
+        pending.sweep(self._folder)
         left = pending.left(self._folder)
         if left:
-            pending.sweep(self._folder)
             vault.sweep(self.config, [change for intention in left for change in intention.changes])
         began = time.monotonic()
         for place, intention in enumerate(left):

@@ -73,10 +73,12 @@ class Refresh:
             self.shelf.store()
         named = self.shelf.names({row.path: row.note for row in self.fresh if row.note is not None})
         self.fresh = [replace(row, name_chunk=named.get(row.path)) for row in self.fresh]
-        before = self._contents()
-        changed = [r for r in self.fresh if r.path in self.known and before.get(r.path) != (r.blob, r.problem)]
+        before = self._before()
+        changed = [r for r in self.fresh if r.path in self.known and before.get(r.path, ())[:2] != (r.blob, r.problem)]
         added = [r for r in self.fresh if r.path not in self.known]
-        self._commit_listing(news=bool(added or changed or self.diff.gone))
+        self._commit_listing(
+            {path: ident for path, (_, _, ident) in before.items()}, news=bool(added or changed or self.diff.gone)
+        )
         tidy(self.con)
         return {
             "added": len(added),
@@ -121,14 +123,15 @@ class Refresh:
         except NotText as err:
             return Row(path, blob, None, hint, None, f"binary\n{err.reason}")
 
-    def _contents(self) -> dict[str, tuple[str, str]]:
-        """What the files that were read held before: blob and problem."""
+    def _before(self) -> dict[str, tuple[str, str, str]]:
+        """What is known of the files that were read: blob, problem and id."""
         self.con.register("fresh", {"path": np.array([row.path for row in self.fresh], dtype=object)})
-        rows = self.con.execute("SELECT path, blob, problem FROM listing SEMI JOIN fresh USING (path)").fetchall()
+        query = "SELECT path, blob, problem, ident FROM listing SEMI JOIN fresh USING (path)"
+        rows = self.con.execute(query).fetchall()
         self.con.unregister("fresh")
-        return {path: (blob, problem) for path, blob, problem in rows}
+        return {path: (blob, problem, ident) for path, blob, problem, ident in rows}
 
-    def _commit_listing(self, *, news: bool) -> None:
+    def _commit_listing(self, idents: Mapping[str, str], *, news: bool) -> None:
         """Replace the changed lines of the listing and give every note its id: one transaction.
 
         Without news (only times changed, or HEAD moved) the generation stays, so no engine copies the index again.
@@ -140,17 +143,17 @@ class Refresh:
                 self.con.execute("DELETE FROM listing WHERE path IN (SELECT path FROM touched)")
                 self.con.unregister("touched")
             if self.fresh:
-                insert(self.con, "listing", _listing_columns(self.fresh))
+                insert(self.con, "listing", _listing_columns(self.fresh, idents))
             renamed = assign_identities(self.con, self.lineage, self.head)
             number = int(get_meta(self.con)["generation"]) + (1 if news or renamed else 0)
             set_meta(self.con, {"generation": str(number), "head": self.head})
 
 
-def _listing_columns(rows: list[Row]) -> dict[str, Any]:
-    names = ("path", "blob", "note", "size", "mtime", "ctime", "inode", "name_chunk", "path_key", "problem")
+def _listing_columns(rows: list[Row], idents: Mapping[str, str]) -> dict[str, Any]:
+    names = ("path", "blob", "note", "size", "mtime", "ctime", "inode", "ident", "name_chunk", "path_key", "problem")
     values = [
-        (r.path, r.blob, r.note, r.stat.size, r.stat.mtime, r.stat.ctime, r.stat.inode, r.name_chunk,
-         key(r.path), r.problem)
+        (r.path, r.blob, r.note, r.stat.size, r.stat.mtime, r.stat.ctime, r.stat.inode,
+         idents.get(r.path), r.name_chunk, key(r.path), r.problem)
         for r in rows
     ]  # fmt: skip
     return derive.columns(names, values)

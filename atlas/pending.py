@@ -32,7 +32,11 @@ def note(folder: Path, name: str, changes: Sequence[Change], record: Record) -> 
     file = folder / f"{name}.json"
     temp = file.with_suffix(".tmp")
     text = json.dumps({"changes": [_packed(c) for c in changes], "record": asdict(record)}, ensure_ascii=False)
-    temp.write_text(text, encoding="utf-8")
+    try:
+        temp.write_text(text, encoding="utf-8")
+    except OSError:  # a full disk is no place for half an intention
+        temp.unlink(missing_ok=True)
+        raise
     temp.replace(file)
     return Intention(file, tuple(changes), record)
 

@@ -97,7 +97,6 @@ class ReadingEngine:
         filters = Filters(
             Scope(self._scope(scope)), tuple(kind), tuple(t.lstrip("#") for t in tag), tuple(cluster), _micros(valid_at)
         )
-        self._index.load_ahead()
         with self._reader_for(as_of) as (reader, moment):
             hits = reader.search(query, self._index.query_vector(query), replace(filters, moment=moment), k)
             return Found(tuple(hits), not hits, moment or reader.head)

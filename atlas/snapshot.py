@@ -43,9 +43,6 @@ class Index:
         self._lineage = lineage
         self._store = Store(config)
         self._mutex = threading.RLock()
-        self._loading = threading.Lock()
-        self._embedder: models.Embedder | None = None
-        self._embedder_loaded = False
         self._reader: Reader | None = None
         self._seen: dict[str, Stat] = {}
         self._copied: dict[str, int] = {}
@@ -60,15 +57,7 @@ class Index:
 
     def embedder(self) -> models.Embedder | None:
         """The embedder of this vault, loaded on first use; None where `embedding = "none"`."""
-        with self._loading:
-            if not self._embedder_loaded:
-                self._embedder = models.load(self.config.embedding)
-                self._embedder_loaded = True
-            return self._embedder
-
-    def load_ahead(self) -> None:
-        """Begin to load the embedder beside what comes next: a one-shot search opens the index meanwhile."""
-        threading.Thread(target=self.embedder, daemon=True).start()
+        return models.load(self.config.embedding)
 
     def query_vector(self, text: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None:
         """The vector of a query, shape (dim,), or None where there is no embedder."""

@@ -9,6 +9,7 @@ import children
 import pytest
 import same
 
+from atlas import template
 from atlas.engine import MemoryEngine
 
 WRITERS, TEXTS, READERS = 8, 25, 2
@@ -39,16 +40,8 @@ def look(root: str, done: str, resident: bool) -> tuple[int, int]:
 
 @pytest.fixture
 def vault(repo):
-    with MemoryEngine(repo, create=False) if (repo / "atlas.toml").exists() else _made(repo):
-        pass
-    return repo
-
-
-def _made(repo: Path) -> MemoryEngine:
-    from atlas import template
-
     template.create(repo)
-    return MemoryEngine(repo, create=False)
+    return repo
 
 
 def test_eight_processes_write_while_two_search(vault, git, sound, tmp_path):

@@ -40,12 +40,16 @@ class Door:
         click.echo(text, err=True)
 
     @contextmanager
-    def reading(self) -> Iterator[ReadingEngine]:
-        """The opened vault for reading only: quicker to load than `engine`."""
-        from atlas.config import choose_vault
+    def reading(self, *, search: bool = False) -> Iterator[ReadingEngine]:
+        """The opened vault for reading only: quicker to load than `engine`. With `search`, so is the embedder."""
+        from atlas import config, models
+
+        root = config.choose_vault(self.vault)
+        if search:
+            models.load_ahead(config.load(root).embedding)
         from atlas.reading import ReadingEngine
 
-        with ReadingEngine(choose_vault(self.vault), resident=False) as engine:
+        with ReadingEngine(root, resident=False) as engine:
             yield engine
             self._pass_on(engine)
 

@@ -40,7 +40,7 @@ def search(
 
     Files changed since the last time, committed or not, are found as they are now.
     """
-    with door.reading() as engine:
+    with door.reading(search=True) as engine:
         found = engine.search(
             query, k=k, mode=mode, kind=kind, tag=tag, cluster=cluster, scope=scope, as_of=as_of, valid_at=valid_at
         )

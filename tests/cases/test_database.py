@@ -88,7 +88,9 @@ def leave_a_log(vault) -> Path:
 def test_d2_the_log_of_a_killed_process(vault, damage):
     log = leave_a_log(vault)
     data = log.read_bytes()
-    log.write_bytes({"none": data, "half": data[: len(data) // 2], "garbage": b"\x07" * len(data), "empty": b""}[damage])
+    log.write_bytes(
+        {"none": data, "half": data[: len(data) // 2], "garbage": b"\x07" * len(data), "empty": b""}[damage]
+    )
     assert vault.first("wombats") == "new.md"
     assert not log.exists()
     vault.holds(queries=["wombats"])
@@ -231,7 +233,9 @@ def test_d3_everything_works_without_a_network(tmp_path, make_repo):
     root, home = tmp_path / "vault", tmp_path / "fresh home"
     home.mkdir()
     alone = ["unshare", "--map-root-user", "--net"]
-    cut_off = shutil.which("unshare") and subprocess.run([*alone, "true"], capture_output=True, check=False).returncode == 0
+    cut_off = (
+        shutil.which("unshare") and subprocess.run([*alone, "true"], capture_output=True, check=False).returncode == 0
+    )
     dead = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
     make_repo(root)
     shutil.copytree(root / ".git", tmp_path / "git")

@@ -95,13 +95,18 @@ def test_g1_the_command_line_too(vault, other):
     env = hook_variables(other)
     ran = vault.cli("ingest", "Remembered from within a hook.", "--json", env=env)
     assert (ran.code, ran.json["committed"]) == (0, True)
-    assert vault.cli("search", "within a hook", "--json", env=env).json["hits"][0]["path"] == ran.json["memories"][0]["path"]
+    assert (
+        vault.cli("search", "within a hook", "--json", env=env).json["hits"][0]["path"]
+        == ran.json["memories"][0]["path"]
+    )
     assert snapshot(other) == before
     assert ran.json["commit"] == vault.git("rev-parse", "HEAD").strip()
     vault.holds()
 
 
-@pytest.mark.parametrize("words", [["commit", "-m", "x"], ["commit", "-am", "x"], ["commit", "-m", "x", "--", "one.md"]])
+@pytest.mark.parametrize(
+    "words", [["commit", "-m", "x"], ["commit", "-am", "x"], ["commit", "-m", "x", "--", "one.md"]]
+)
 def test_g1_from_a_hook_of_a_linked_worktree(vault, tmp_path, make_repo, git, words):
     """The hook remembers in a second vault: the commit under way holds what was staged, and nothing else."""
     second = make_repo(tmp_path / "second")
@@ -152,18 +157,19 @@ def test_g4_a_signer_that_sleeps(vault, tmp_path, ended):
         vault.git("config", "commit.gpgsign", "true")
         vault.git("config", "gpg.program", str(signer))
         paths = [said_not_committed(engine, f"Statement {n} about the valve.", "signing") for n in range(4)]
+        assert not engine.append(paths[0], "And the washer.").committed
         pids = [int(line) for line in (tmp_path / "pids").read_text().split()]
-        assert len(pids) == 4, "each write waits for the signer once, however many wait before it"
+        assert len(pids) == 5, "each write waits for the signer once, however many wait before it"
         assert all(ended(pid) for pid in pids)
         assert vault.git("rev-parse", "HEAD") == head
         assert vault.git("config", "commit.gpgsign") == "true\n"
-        assert vault.engine.status()["waiting"] == paths
+        assert vault.engine.status()["waiting"] == [*paths, paths[0]]
         vault.b6_git_is_whole_and_staging_untouched()
         vault.git("config", "commit.gpgsign", "false")
         assert engine.ingest("The key is there again.").applied.committed
         assert engine.status()["waiting"] == []
     made = vault.git("log", "--reverse", "--format=%s", f"{head.strip()}..").splitlines()
-    assert [line.split()[2] for line in made] == ["0", "1", "2", "3", "key"]
+    assert [line.split()[2] for line in made] == ["0", "1", "2", "3", "0", "key"]
     vault.holds(queries=["about the valve"])
 
 
@@ -174,7 +180,10 @@ def test_g4_no_identity(vault):
     assert ran.code == 3
     assert "Saved, not committed" in ran.err
     assert "git config user.email" in ran.err
-    assert vault.git("config", "--get-regexp", r"^user\.").splitlines() == ["user.name Ada Example", "user.useconfigonly true"]
+    assert vault.git("config", "--get-regexp", r"^user\.").splitlines() == [
+        "user.name Ada Example",
+        "user.useconfigonly true",
+    ]
     vault.git("config", "user.email", "ada@example.test")
     assert vault.engine.ingest("Now Git knows who this is.").applied.committed
     assert vault.git("log", "-2", "--format=%ae").split() == ["ada@example.test"] * 2
@@ -422,7 +431,10 @@ def test_g6_in_the_middle_of_a_bisect(forked):
     said_not_committed(vault.engine, "Statement made meanwhile.", "bisect")
     vault.git("bisect", "reset")
     assert vault.engine.ingest("All is quiet again.").applied.committed
-    assert log(vault.root, vault.run_git, "-2") == ["ingestRemember All is quiet again", "ingestRemember Statement made meanwhile"]
+    assert log(vault.root, vault.run_git, "-2") == [
+        "ingestRemember All is quiet again",
+        "ingestRemember Statement made meanwhile",
+    ]
     vault.holds(queries=["statement made meanwhile"])
 
 
@@ -447,7 +459,7 @@ def test_g6_a_rebase_without_conflicts_is_left_alone(forked):
     for n in range(5):
         vault.put(f"n{n}.md", f"Note {n} about herons.\n")
         vault.commit(f"n{n}.md")
-    script = f"{ATLAS} search herons > /dev/null && {ATLAS} ingest 'In a rebase.'; test $? = 3 -o $? = 1"
+    script = f"{ATLAS} search herons > /dev/null && {ATLAS} ingest 'In a rebase.'; test $? != 1"
     vault.git("rebase", "-q", "--exec", script, "side")
     subjects = vault.git("log", "--format=%s", "side..").splitlines()
     assert subjects == ["by hand"] * 5
