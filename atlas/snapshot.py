@@ -146,6 +146,8 @@ class Index:
             self._reader = None
             self._store.close()
             reason = str(err).splitlines()[0]
+            if self._store.examine():
+                raise Unavailable(f"The index was damaged ({reason}): try again, and it is built anew.") from err
             raise Unavailable(f"The index cannot be used ({reason}): run `atlas index --rebuild`.") from err
 
     def _converge(

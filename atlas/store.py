@@ -52,6 +52,9 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
 }
 
+#: Bytes of a DuckDB file before its first block.
+_HEADERS = 3 * 4096
+
 
 class Store:
     """The index file of one vault. Its stamp says how its rows were derived; under another stamp it is built anew.
@@ -122,6 +125,22 @@ class Store:
         self._create()
         self._use(self.file)
 
+    def examine(self) -> bool:
+        """After an error: read every row, and move the file aside if that cannot be done; whether it was."""
+        with self.lock():
+            if not self.file.exists():
+                return False
+            try:
+                self._use(self.file)
+                for table in TABLES:
+                    self.con.execute(f"SELECT bit_xor(hash({table})) FROM {table}").fetchall()
+            except duckdb.Error as err:
+                self._detach()
+                self._set_aside(str(err))
+                return True
+            self._detach()
+            return False
+
     def generation(self) -> str:
         """What the last writer left beside the database: changes whenever its rows do. Needs no lock."""
         try:
@@ -161,9 +180,12 @@ class Store:
     def _attach_existing(self) -> bool:
         """Attach the file if it opens and has the right stamp; otherwise it is out of the way afterwards."""
         try:
-            if self._left_open() and not self._survives():
+            left_open = self._left_open()
+            if left_open and not self._survives():
                 raise duckdb.IOException("it ends the process that opens it")
             self._use(self.file)
+            if not left_open:
+                self._check_length()
             if get_meta(self.con).get("stamp") == self.stamp:
                 return True
             self._detach()
@@ -172,6 +194,16 @@ class Store:
             self._detach()
             self._set_aside(str(err))
         return False
+
+    def _check_length(self) -> None:
+        """Raise if the blocks in use cannot all be there: DuckDB would notice only on the way to what is missing.
+
+        Free blocks at the end need not be on disk, so they are not counted.
+        """
+        query = "SELECT block_size * used_blocks FROM pragma_database_size() WHERE database_name = 'disk'"
+        (blocks,) = only_row(self.con, query)
+        if self.file.stat().st_size < _HEADERS + blocks:
+            raise duckdb.IOException("it is cut short")
 
     def _create(self) -> None:
         token = secrets.token_hex(6)

@@ -42,10 +42,10 @@ class Tally:
     def row(self, *, categories: Iterable[str] = (), half: str = "") -> dict[str, Any]:
         """Mean recall at each k over these categories (all, if none are named) and half, and how many questions."""
         wanted = set(categories)
-        shares = [
-            s for q, s in self.found if (not wanted or q.category in wanted) and (not half or q.half == half)
-        ]
-        means = {f"recall@{k}": round(sum(s[n] for s in shares) / max(len(shares), 1), 4) for n, k in enumerate(self.ks)}
+        shares = [s for q, s in self.found if (not wanted or q.category in wanted) and (not half or q.half == half)]
+        means = {
+            f"recall@{k}": round(sum(s[n] for s in shares) / max(len(shares), 1), 4) for n, k in enumerate(self.ks)
+        }
         return {**means, "questions": len(shares)}
 
 

@@ -71,8 +71,9 @@ def requests(name: str, chat: list[dict[str, Any]]) -> Iterator[tuple[int, Reque
                 text = masked(message["content"].split("->->")[0].strip())[0]
                 created = (_START + timedelta(days=batch, seconds=message["id"])).isoformat()
                 source = f"{name}/batch-{batch}#{message['id']}"
-                yield message["id"], Request(
-                    text or "-", kind="episode", scope=name, source=source, created=created, whole=True
+                yield (
+                    message["id"],
+                    Request(text or "-", kind="episode", scope=name, source=source, created=created, whole=True),
                 )
 
 

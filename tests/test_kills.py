@@ -54,7 +54,9 @@ def vault(repo, git):
     for n in range(NOTES):
         place = repo / f"part-{n % 7}" / f"note {n}.md"
         place.parent.mkdir(exist_ok=True)
-        place.write_text(f"# Note {n}\n\nThe boiler of house {n} holds {n % 9} bar.\n\n## More\n\n" + f"valve {n} " * 40)
+        place.write_text(
+            f"# Note {n}\n\nThe boiler of house {n} holds {n % 9} bar.\n\n## More\n\n" + f"valve {n} " * 40
+        )
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "notes")
     return repo

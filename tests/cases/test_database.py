@@ -17,7 +17,7 @@ import pytest
 from atlas import template
 from atlas.config import load
 from atlas.engine import MemoryEngine
-from atlas.errors import NotAVault
+from atlas.errors import NotAVault, Unavailable
 from atlas.survey import survey
 
 PROJECT = Path(__file__).parents[2]
@@ -116,12 +116,17 @@ def shorten(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:20_000])
 
 
+def cut_the_end(file: Path) -> None:
+    """All but the last block: DuckDB opens it, and stumbles only over what is missing."""
+    file.write_bytes(file.read_bytes()[:-200_000])
+
+
 def forget_tables(file: Path) -> None:
     with duckdb.connect(str(file)) as con:
         con.execute("DROP TABLE meta")
 
 
-@pytest.mark.parametrize("damage", [newer, garble, empty, shorten, forget_tables])
+@pytest.mark.parametrize("damage", [newer, garble, empty, shorten, cut_the_end, forget_tables])
 def test_d2_a_database_that_cannot_be_used(vault, damage):
     """Moved aside, built anew from the notes, one line said; the living engine follows."""
     vault.first("beans")
@@ -133,6 +138,38 @@ def test_d2_a_database_that_cannot_be_used(vault, damage):
         assert fresh.retrieve("beans")[0].path == "garden.md"
         assert fresh.said() == []
     assert len(list((vault.root / ".atlas").glob("broken-*.duckdb"))) == 1
+    vault.holds()
+
+
+def test_d2_a_good_database_is_never_taken_for_a_damaged_one(vault):
+    """Rows come and go, so the file has free blocks, inside and at its end."""
+    for n in range(12):
+        for m in range(20):
+            vault.put(f"bulk/{m}.md", f"# Bulk {m}\n\n" + f"Round {n} of the heron {m}. " * (300 if n % 3 else 3))
+        vault.engine.refresh()
+    token = vault.engine.status()["index"]["generation"].partition(":")[0]
+    for m in range(20):
+        vault.drop(f"bulk/{m}.md")
+    vault.first("beans")
+    assert vault.engine.said() == []
+    assert vault.engine.status()["index"]["generation"].startswith(token)
+    vault.holds()
+
+
+def test_d2_a_rotten_block_is_found_when_it_is_read(vault):
+    """A search that meets it says so, and the next one has an index again."""
+    vault.first("beans")
+    file = vault.root / ".atlas" / "index.duckdb"
+    data = bytearray(file.read_bytes())
+    place = data.find(b"Descale the kettle")
+    assert place > 0
+    data[place] ^= 1
+    file.write_bytes(data)
+    with MemoryEngine(vault.root, create=False, resident=False) as fresh:
+        with pytest.raises(Unavailable, match="damaged"):
+            fresh.retrieve("vinegar")
+        assert fresh.retrieve("vinegar")[0].path == "kettle.md"
+        assert "rebuilt from the notes" in fresh.said()[0]
     vault.holds()
 
 
@@ -158,7 +195,7 @@ def test_d2_rows_of_another_derivation_are_not_mixed_in(vault):
 
 @pytest.mark.parametrize("what", ["index.duckdb", "vectors-*.f32", "generation", "*"])
 def test_d2_deleted_under_living_engines(vault, what):
-    """Two engines hold the index in memory while files of it vanish; numbers given out anew must not mix with theirs."""
+    """Two engines hold the index in memory while files of it vanish: numbers given out anew do not mix with theirs."""
     vault.put("z.md", "Zebras come last by name and first into the index.\n")
     vault.first("zebras")
     vault.put("b.md", "Bison came later.\n")
@@ -224,7 +261,8 @@ with MemoryEngine(sys.argv[1]) as engine:
     engine.refresh(rebuild=True)
     print(engine.retrieve("gate mnemonic")[0].label)
     con = engine._index._store.con
-    print(con.execute("SELECT count(*) FROM duckdb_extensions() WHERE installed AND install_mode <> 'STATICALLY_LINKED'").fetchone())
+    fetched = "SELECT count(*) FROM duckdb_extensions() WHERE installed AND install_mode <> 'STATICALLY_LINKED'"
+    print(con.execute(fetched).fetchone())
     print(len(engine.history()))
 """
 
