@@ -1,5 +1,5 @@
 """`python -m atlas`: the command line."""
 
-from atlas.commands import main
+from atlas.commands import run
 
-main()
+run()

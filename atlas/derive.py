@@ -34,7 +34,8 @@ class Rows:
 
 NOTE_COLUMNS = (
     "note", "blob", "id", "label", "summary", "kind", "created", "thread_key", "source", "trust", "importance",
-    "pinned", "valid_from", "valid_to", "readable", "text_key", "tags", "entities", "aliases", "links", "findings", "meta",
+    "pinned", "valid_from", "valid_to", "readable", "text_key", "tags", "entities", "aliases", "links", "findings",
+    "meta",
 )  # fmt: skip
 CHUNK_COLUMNS = ("chunk", "note", "seq", "heading", "line", "text", "words")
 

@@ -77,8 +77,19 @@ class Live:
     paths: NDArray[np.int64]
     chunk: NDArray[np.int64]
     vec: NDArray[np.int64]
+    body: NDArray[np.bool_]
     by_chunk: NDArray[np.int64]
     sorted_chunk: NDArray[np.int64]
+
+    def shown(self, place: int) -> int:
+        """The passage to show for the one at `place`: itself, or how the note begins where only its names matched."""
+        note = self.field.note
+        after = place
+        while not self.body[after]:
+            after += 1
+            if after == len(note) or note[after] != note[place]:
+                return place
+        return after
 
 
 class Reader:
@@ -150,22 +161,19 @@ class Reader:
 
     def _hits(self, live: Live, ranking: rank.Ranking, filters: Filters) -> list[Hit]:
         keys = [int(live.paths[n]) for n in ranking.note]
-        best = [int(live.chunk[c]) for c in ranking.chunk]
+        best = [int(live.chunk[live.shown(int(c))]) for c in ranking.chunk]
         # Numbers stand in the query itself: DuckDB then reads only the blocks that hold them, where a join reads all.
         notes = self._rows(
-            "SELECT l.path_key, l.path, l.ident, n.label, n.summary, n.kind, n.trust, n.created, l.note "
+            "SELECT l.path_key, l.path, l.ident, n.label, n.summary, n.kind, n.trust, n.created "
             f"FROM {filters.table} l JOIN notes n USING (note) WHERE l.path_key IN ({{}})"
             + (f" AND l.moment = '{filters.moment}'" if filters.moment else ""),
             keys,
         )
-        passages = self._rows("SELECT chunk, heading, line, text, seq FROM chunks WHERE chunk IN ({})", best)
-        openings = self._openings([notes[k][8] for k, c in zip(keys, best, strict=True) if passages[c][4] <= 0])
+        passages = self._rows("SELECT chunk, heading, line, text FROM chunks WHERE chunk IN ({})", best)
         hits = []
         for place, (path_key, chunk) in enumerate(zip(keys, best, strict=True)):
-            _, path, ident, label, summary, kind, trust, created, note = notes[path_key]
-            _, *passage, seq = passages[chunk]
-            # Where only its name matched, show how the note begins.
-            heading, line, text = openings.get(note, passage) if seq <= 0 else passage
+            _, path, ident, label, summary, kind, trust, created = notes[path_key]
+            _, heading, line, text = passages[chunk]
             hits.append(
                 Hit(
                     id=ident, path=path, label=label or PurePosixPath(path).stem, score=float(ranking.score[place]),
@@ -180,16 +188,6 @@ class Reader:
             return {}
         return {row[0]: row for row in self.con.execute(sql.format(", ".join(map(str, numbers)))).fetchall()}
 
-    def _openings(self, notes: Sequence[int]) -> dict[int, tuple[str, int, str]]:
-        """The first passage of text of each note: heading, line, text."""
-        if not notes:
-            return {}
-        rows = self.con.execute(
-            "SELECT note, arg_min(heading, seq), arg_min(line, seq), arg_min(text, seq) FROM chunks "
-            f"WHERE note IN ({', '.join(map(str, notes))}) AND seq >= 1 GROUP BY note"
-        ).fetchall()
-        return {note: (heading, line, text) for note, heading, line, text in rows}
-
 
 def _load_field(con: duckdb.DuckDBPyConnection, filters: Filters) -> Live:
     where, values = filters.sql()
@@ -198,7 +196,7 @@ def _load_field(con: duckdb.DuckDBPyConnection, filters: Filters) -> Live:
         WITH live AS (
           SELECT l.path_key, l.name_chunk, l.note, n.created, coalesce(n.thread_key, l.path_key) AS thread_key
           FROM {filters.table} l JOIN notes n USING (note) WHERE {where})
-        SELECT thread_key, path_key, chunk, words, vec FROM (
+        SELECT thread_key, path_key, chunk, words, vec, seq >= 1 AS body FROM (
           SELECT thread_key, created, path_key, seq, chunk, words, vec FROM live JOIN chunks USING (note)
           UNION ALL
           SELECT thread_key, created, path_key, -1, chunk, words, vec FROM live JOIN chunks ON chunk = name_chunk)
@@ -215,6 +213,7 @@ def _load_field(con: duckdb.DuckDBPyConnection, filters: Filters) -> Live:
         paths=path[np.flatnonzero(_starts(path))],
         chunk=chunk,
         vec=found["vec"].astype(np.int64),
+        body=found["body"].astype(bool),
         by_chunk=order,
         sorted_chunk=chunk[order],
     )

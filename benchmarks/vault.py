@@ -12,6 +12,7 @@ import random
 import resource
 import sys
 import tempfile
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,8 @@ def branches(vault: Path) -> dict[str, Any]:
     _common.git(vault, "add", "-A")
     _common.git(vault, "commit", "--quiet", "-m", "vault")
     _common.git(vault, "switch", "--quiet", "-c", "other")
-    for note in sorted(vault.rglob("[A-Za-z]*.md"))[:BRANCH_NOTES]:
+    notes = (n for n in sorted(vault.rglob("[A-Za-z]*.md")) if not any(p.startswith(".") for p in n.parts))
+    for note in islice(notes, BRANCH_NOTES):
         note.write_bytes(note.read_bytes() + b"\nOn the other branch.\n")
     _common.git(vault, "commit", "--quiet", "-am", "other")
     _common.atlas("index", cwd=vault)

@@ -6,7 +6,7 @@ import errno
 import importlib
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -106,6 +106,23 @@ def main(args: Sequence[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     sys.exit(_run(args))
+
+
+def run() -> None:
+    """The console script. It ends the process at once: taking DuckDB and NumPy down in order costs a search 40 ms.
+
+    By then the output is flushed, the index detached and every lock released.
+    """
+    # A process that asks one question gains nothing from a pool of threads for matrices, and waits for its start.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    try:
+        main()
+    except SystemExit as end:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                if stream:
+                    stream.flush()
+        os._exit(end.code if isinstance(end.code, int) else 1)
 
 
 def _run(args: Sequence[str] | None) -> int:

@@ -43,15 +43,13 @@ class Door:
     def reading(self, *, search: bool = False) -> Iterator[ReadingEngine]:
         """The opened vault for reading only: quicker to load than `engine`. With `search`, so is the embedder."""
         from atlas import config, models
-
-        root = config.choose_vault(self.vault)
-        if search:
-            models.load_ahead(config.load(root).embedding)
         from atlas.reading import ReadingEngine
 
-        with ReadingEngine(root, resident=False) as engine:
-            yield engine
-            self._pass_on(engine)
+        engine = ReadingEngine(config.choose_vault(self.vault), resident=False)
+        if search:
+            models.load_ahead(engine.config.embedding)
+        yield engine
+        self._pass_on(engine)
 
     @staticmethod
     def place(root: Path, name: str) -> str:

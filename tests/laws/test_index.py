@@ -261,6 +261,8 @@ class Story(RuleBasedStateMachine):
             half = place.with_name("half")
             half.write_bytes(place.read_bytes()[: place.stat().st_size // 2])
             half.replace(place)
+        with MemoryEngine(self.root, create=False, resident=False) as somebody:
+            somebody._index._store.examine()  # as after the first search that met it
 
     @invariant()
     def names_nothing_twice(self) -> None:
