@@ -17,7 +17,7 @@ WRITERS, TEXTS, READERS = 8, 25, 2
 
 def remember(root: str, who: int) -> list[str]:
     """A process that stores its texts one by one."""
-    with MemoryEngine(root, create=False) as engine:
+    with MemoryEngine(root, create=False, resident=False) as engine:
         return [id for n in range(TEXTS) for id in engine.ingest(text(who, n))]
 
 
@@ -34,7 +34,7 @@ def look(root: str, done: str, resident: bool) -> tuple[int, int]:
             assert len(hits) >= seen, "a memory that was found is gone"
             assert len({hit.id for hit in hits}) == len(hits)
             seen, looks = len(hits), looks + 1
-            time.sleep(0.1)
+            time.sleep(0.5)
     return looks, seen
 
 
