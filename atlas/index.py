@@ -85,7 +85,6 @@ class Refresh:
             "changed": len(changed),
             "removed": len(self.diff.gone),
             "derived": self.shelf.derived,
-            "embedded": self.shelf.embedded,
         }
 
     def _batches(self) -> Iterator[list[tuple[str, Stat]]]:
@@ -217,6 +216,7 @@ def _drop_dead(con: duckdb.DuckDBPyConnection) -> None:
             "DELETE FROM chunks WHERE chunk NOT IN (SELECT chunk FROM names) AND note NOT IN (SELECT note FROM notes)"
         )
         con.execute("DELETE FROM postings WHERE chunk NOT IN (SELECT chunk FROM chunks)")
+        con.execute("DELETE FROM texts WHERE vec NOT IN (SELECT vec FROM chunks)")
         con.execute("DELETE FROM moments")
         con.execute("DELETE FROM gitblobs")
         _rewritten(con, 0)

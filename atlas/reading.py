@@ -109,7 +109,7 @@ class ReadingEngine:
         self, *, full: bool = False, rebuild: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> Report:
         """Bring the index up to date and report; every search does the same by itself."""
-        return self._index.refresh(full=full, rebuild=rebuild, progress=progress)
+        return self._index.refresh(full=full, rebuild=rebuild, embed=True, progress=progress)
 
     @contextmanager
     def _reader_for(self, as_of: str | None) -> Iterator[tuple[Reader, str]]:

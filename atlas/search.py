@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -96,9 +96,15 @@ class Reader:
     """Reads one state of the index through a connection: the database file itself, or a copy in memory."""
 
     def __init__(
-        self, con: duckdb.DuckDBPyConnection, matrix: NDArray[np.float32] | None, generation: str, head: str
+        self,
+        con: duckdb.DuckDBPyConnection,
+        matrix: NDArray[np.float32] | None,
+        generation: str,
+        head: str,
+        mix: Mapping[str, Any],
     ) -> None:
         self.con, self.matrix, self.generation, self.head = con, matrix, generation, head
+        self._weights = replace(rank.DEFAULT, **mix)
         self._fields: OrderedDict[Filters, Live] = OrderedDict()
 
     def live(self, filters: Filters) -> Live:
@@ -117,12 +123,14 @@ class Reader:
         if not len(live.chunk):
             return []
         terms = words.query_weights(text)
+        cosine = self._cosine(live, query)
         ranking = rank.rank(
             live.field,
             self._postings(live, list(terms)),
             len(terms),
-            self._cosine(live, query),
+            cosine,
             worth=list(terms.values()),
+            weights=rank.DEFAULT if cosine is None else self._weights,
             k=k,
         )
         return self._hits(live, ranking, filters)
@@ -152,12 +160,16 @@ class Reader:
 
     def _cosine(self, live: Live, query: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
         """Cosine of the query with every live passage; None when either side has no vector."""
-        if query is None or self.matrix is None or not len(self.matrix) or not query.any():
+        if query is None or self.matrix is None or not query.any():
             return None
-        if len(live.vec) * 4 > len(self.matrix):
-            scores = self.matrix @ query
-            return np.where(live.vec >= 0, scores[live.vec], 0).astype(np.float32)
-        return np.where(live.vec >= 0, self.matrix[live.vec] @ query, 0).astype(np.float32)
+        known = live.vec < len(self.matrix)
+        if 2 * np.count_nonzero(known) < len(known):  # a few against a mean of so many would all stand out
+            return None
+        rows = np.where(known, live.vec, 0)
+        every = len(rows) * 4 > len(self.matrix)
+        scores = (self.matrix @ query)[rows] if every else self.matrix[rows] @ query
+        # A passage that still waits for its vector is neither near nor far.
+        return np.where(known, scores, scores[known].mean()).astype(np.float32)
 
     def _hits(self, live: Live, ranking: rank.Ranking, filters: Filters) -> list[Hit]:
         keys = [int(live.paths[n]) for n in ranking.note]

@@ -1,22 +1,20 @@
-"""Taking in content that was never seen: parsed, cut into passages, embedded, and stored under its blob id, once."""
+"""Taking in content that was never seen: parsed, cut into passages, and stored under its blob id, once."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from functools import cached_property
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from atlas import derive, vectors, words
-from atlas.store import insert, only_row, set_meta, transaction
+from atlas import derive, words
+from atlas.store import get_meta, insert, only_row, set_meta, transaction
 
 if TYPE_CHECKING:
     import duckdb
-
-    from atlas.models import Embedder
+    from numpy.typing import NDArray
 
 _LETTERS = re.compile(r"[\W_]+")
 _NUMBER = re.compile(r"(?:-\d+)?$")
@@ -25,20 +23,12 @@ _NUMBER = re.compile(r"(?:-\d+)?$")
 class Shelf:
     """The derived rows of one open database. `note` and `names` gather, `store` commits what was gathered."""
 
-    def __init__(
-        self, con: duckdb.DuckDBPyConnection, matrix_file: Path, embedder: Callable[[], Embedder | None]
-    ) -> None:
-        self.con, self._matrix_file = con, matrix_file
-        self._make_embedder = embedder
+    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        self.con = con
         self._notes: dict[str, int] = dict(con.execute("SELECT blob, note FROM notes").fetchall())
         self._names: dict[str, int] = dict(con.execute("SELECT name, chunk FROM names").fetchall())
         self._deriver = derive.Deriver(self._next("notes", "note"), self._next("chunks", "chunk"))
-        self.derived = self.embedded = 0
-
-    @cached_property
-    def embedder(self) -> Embedder | None:
-        """The embedder, loaded when the first passage needs it."""
-        return self._make_embedder()
+        self.derived = 0
 
     def note(self, blob: str, data: bytes) -> int:
         """The number of the note with this content, derived if it was never seen. Raises NotText."""
@@ -87,7 +77,8 @@ class Shelf:
         if not rows.chunk:
             return
         table = derive.columns(derive.CHUNK_COLUMNS, rows.chunk)
-        table["vec"] = self._vectors(rows)
+        table["context"] = np.array(_contexts(rows), dtype=object)
+        table["vec"] = self._numbers(rows)
         insert(self.con, "chunks", table)
         stems = [(text, number) for number, note, _, _, _, text, _ in rows.chunk if note == -1]
         if stems:
@@ -99,24 +90,29 @@ class Shelf:
         }
         insert(self.con, "postings", postings, "ORDER BY term, chunk")
 
-    def _vectors(self, rows: derive.Rows) -> Any:
-        """The matrix row of every passage, -1 without an embedder; texts embedded before are not embedded again."""
-        if self.embedder is None:
-            return np.full(len(rows.hashes), -1, dtype=np.int64)
-        wanted = dict(zip(rows.hashes, rows.searched, strict=True))
-        self.con.register("wanted", {"hash": np.array(list(wanted), dtype=object)})
-        found = dict(self.con.execute("SELECT hash, row FROM vectors SEMI JOIN wanted USING (hash)").fetchall())
+    def _numbers(self, rows: derive.Rows) -> NDArray[np.int64]:
+        """The number of every passage's text, which is its row in the matrix of every model; equal texts share one."""
+        wanted = list(dict.fromkeys(rows.hashes))
+        self.con.register("wanted", {"hash": np.array(wanted, dtype=object)})
+        found = dict(self.con.execute("SELECT hash, vec FROM texts SEMI JOIN wanted USING (hash)").fetchall())
         self.con.unregister("wanted")
         new = [h for h in wanted if h not in found]
         if new:
-            first = self._next("vectors", "row")
-            vectors.append(self._matrix_file, first, self.embedder.embed([wanted[h] for h in new]))
-            set_meta(self.con, {"dim": str(self.embedder.dim)})
+            # Counted on, never given out again: a model that is behind must not take one text for another.
+            first = int(get_meta(self.con).get("texts", 0))
             numbers = np.arange(first, first + len(new), dtype=np.int64)
-            insert(self.con, "vectors", {"hash": np.array(new, dtype=object), "row": numbers})
+            insert(self.con, "texts", {"hash": np.array(new, dtype=object), "vec": numbers})
+            set_meta(self.con, {"texts": str(first + len(new))})
             found.update(zip(new, numbers.tolist(), strict=True))
-            self.embedded += len(new)
         return np.array([found[h] for h in rows.hashes], dtype=np.int64)
+
+
+def _contexts(rows: derive.Rows) -> list[str]:
+    """What is searched of every passage and stands before its text, so that another model can embed it later."""
+    return [
+        searched[: max(len(searched) - len(text) - 1, 0)]
+        for (_, _, _, _, _, text, _), searched in zip(rows.chunk, rows.searched, strict=True)
+    ]
 
 
 def _is_slug(stem: str, title: str) -> bool:

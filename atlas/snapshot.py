@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import duckdb
 import numpy as np
 
-from atlas import listing, models, vectors
+from atlas import listing, models
+from atlas.embedding import Embedding
 from atlas.errors import Unavailable
 from atlas.head import head_commit
 from atlas.search import Reader
@@ -43,6 +44,7 @@ class Index:
         self._lineage = lineage
         self._store = Store(config)
         self._mutex = threading.RLock()
+        self._embedding = Embedding(models.choice(config), self._store)
         self._reader: Reader | None = None
         self._seen: dict[str, Stat] = {}
         self._copied: dict[str, int] = {}
@@ -51,18 +53,18 @@ class Index:
 
     def close(self) -> None:
         """Let go of the memory. The index on disk is complete at any time."""
+        self._embedding.rest()
         with self._mutex:
             self._reader = None
             self._store.close()
 
     def embedder(self) -> models.Embedder | None:
-        """The embedder of this vault, loaded on first use; None where `embedding = "none"`."""
-        return models.load(self.config.embedding)
+        """The embedder the settings want; None where `embedding = "none"`. Raises Unavailable."""
+        return models.load(self._embedding.choice)
 
     def query_vector(self, text: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None:
-        """The vector of a query, shape (dim,), or None where there is no embedder."""
-        embedder = self.embedder()
-        return None if embedder is None else embedder.embed([text])[0]
+        """The vector of a query by the model whose vectors the reader now open has; None if words alone have to do."""
+        return self._embedding.ask(text)
 
     def skipped(self) -> tuple[Finding, ...]:
         """What the folder's last look passed over: links, unreadable folders, names that are no text."""
@@ -78,10 +80,15 @@ class Index:
             said, self._store.said = self._store.said, []
             return said
 
-    def refresh(self, *, full: bool = False, rebuild: bool = False, progress: Progress | None = None) -> listing.Report:
-        """Bring the index up to the state of the folder. `full` reads every file, `rebuild` derives all anew."""
+    def refresh(
+        self, *, full: bool = False, rebuild: bool = False, embed: bool = False, progress: Progress | None = None
+    ) -> listing.Report:
+        """Bring the index up to the state of the folder. `full` reads every file, `rebuild` derives all anew.
+
+        `embed` also makes all vectors that wait for a slow model, however long it takes; others can search meanwhile.
+        """
+        began = time.perf_counter()
         with self._mutex, self._explained():
-            began = time.perf_counter()
             look, head = survey(self.config), head_commit(self.config.root)
             if rebuild:
                 self._store.discard()
@@ -89,7 +96,10 @@ class Index:
             with self._store.open() as con:
                 done, _ = self._converge(look, head, full=full, progress=progress)
                 report = listing.report(con, look, **done)
-            return replace(report, seconds=time.perf_counter() - began)
+        if embed and self._embedding.waiting:
+            self._embedding.rest()  # or two would make the same vectors
+            report = replace(report, embedded=report.embedded + self._embed(progress))
+        return replace(report, seconds=time.perf_counter() - began)
 
     @contextmanager
     def reader(self) -> Iterator[Reader]:
@@ -97,15 +107,16 @@ class Index:
         with self._mutex, self._explained():
             look, head = survey(self.config), head_commit(self.config.root)
             if not self.keep:
-                with self._store.open() as con:
-                    _, meta = self._converge(look, head)
-                    yield Reader(con, self._matrix(con, meta), generation(meta), head)
+                with self._converged(look, head) as (con, meta):
+                    self._embedding.tell()
+                    yield self._read(con, meta, head)
                 return
             if self._reader is None or not self._is_current(self._reader, look, head):
-                with self._store.open() as con:
-                    _, meta = self._converge(look, head)
+                with self._converged(look, head) as (con, meta):
                     self._reader = self._copy(con, meta)
                     self._seen = listing.listing(con)
+                self._embedding.tell()
+            self._embedding.work_on(self._opened)
             yield self._reader
 
     @contextmanager
@@ -115,22 +126,16 @@ class Index:
             reader = self._reader
             if reader is None or reader.generation != self._store.generation() or moment.commit not in self._moments:
                 with self._store.open() as con:
-                    meta = self._checked_matrix(con)
                     if (moment.commit,) not in con.execute("SELECT DISTINCT moment FROM moments").fetchall():
-                        meta = self._add(con, meta, moment)
+                        import_module("atlas.moments").add(con, import_module("atlas.shelf").Shelf(con), moment)
+                    _, meta = self._settled(con, get_meta(con))
+                    self._embedding.tell()
                     if not self.keep:
-                        yield Reader(con, self._matrix(con, meta), generation(meta), moment.commit)
+                        yield self._read(con, meta, moment.commit)
                         return
                     reader = self._reader = self._copy(con, meta)
                     self._seen = listing.listing(con)
             yield reader
-
-    def _add(self, con: duckdb.DuckDBPyConnection, meta: Mapping[str, str], moment: Moment) -> dict[str, str]:
-        """Keep the listing of a commit; the meta table after it."""
-        shelf = import_module("atlas.shelf").Shelf(con, self._store.matrix_file(meta["token"]), self.embedder)
-        import_module("atlas.moments").add(con, shelf, moment)
-        self._store.publish()
-        return get_meta(con)
 
     def _is_current(self, reader: Reader, look: Survey, head: str) -> bool:
         if reader.generation != self._store.generation() or head != reader.head:
@@ -150,6 +155,35 @@ class Index:
                 raise Unavailable(f"The index was damaged ({reason}): try again, and it is built anew.") from err
             raise Unavailable(f"The index cannot be used ({reason}): run `atlas index --rebuild`.") from err
 
+    @contextmanager
+    def _opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The index for one step of the embedding."""
+        with self._mutex, self._explained(), self._store.open() as con:
+            yield con
+
+    def _embed(self, progress: Progress | None = None) -> int:
+        """Make the vectors that wait; how many. What stands in the way is said, words rank all the same."""
+        try:
+            return self._embedding.catch_up(self._opened, progress)
+        except Unavailable as err:
+            self._store.said.append(str(err))
+            return 0
+
+    @contextmanager
+    def _converged(self, look: Survey, head: str) -> Iterator[tuple[duckdb.DuckDBPyConnection, dict[str, str]]]:
+        """The open database, brought up to the look, and its meta table.
+
+        A slow model works while the index is closed, so it is opened again after it.
+        """
+        with self._store.open() as con:
+            _, meta = self._converge(look, head)
+            if not self._embedding.soon:
+                yield con, meta
+                return
+        self._embed()
+        with self._store.open() as con:
+            yield con, self._converge(look, head)[1]
+
     def _converge(
         self, look: Survey, head: str, *, full: bool = False, progress: Progress | None = None
     ) -> tuple[dict[str, int], dict[str, str]]:
@@ -158,39 +192,30 @@ class Index:
         Most looks find nothing new, and load neither parser nor embedder.
         """
         con, done = self._store.con, {}
-        meta = self._checked_matrix(con)
+        meta = get_meta(con)
         known = listing.listing(con)
         changes = listing.diff(look, known, full=full)
         if changes or meta.get("head") != head:
-            shelf = import_module("atlas.shelf").Shelf(con, self._store.matrix_file(meta["token"]), self.embedder)
+            shelf = import_module("atlas.shelf").Shelf(con)
             run = import_module("atlas.index").Refresh(
                 self.config, con, look, known, changes, shelf=shelf, lineage=self._lineage, head=head, progress=progress
             )
             done = run.run()
             meta = get_meta(con)
-        if self._store.generation() != generation(meta):
-            self._store.publish()
+        done["embedded"], meta = self._settled(con, meta)
         return done, meta
 
-    def _checked_matrix(self, con: duckdb.DuckDBPyConnection) -> dict[str, str]:
-        """The meta table. Where the matrix is gone or too short, the index starts over."""
-        meta = get_meta(con)
-        try:
-            self._matrix(con, meta)
-        except ValueError:
-            self._store.said.append("The vectors beside the index were damaged; they were derived again.")
-            self._store.renew()
-            self._reader = None
-            return get_meta(con)
-        return meta
+    def _settled(self, con: duckdb.DuckDBPyConnection, meta: dict[str, str]) -> tuple[int, dict[str, str]]:
+        """Settle which model answers: how many passages it embedded now, and the meta table after it."""
+        new = self._embedding.settle(con, meta)
+        if new:
+            meta = get_meta(con)
+        if self._store.generation() != generation(meta):
+            self._store.publish()
+        return new, meta
 
-    def _matrix(
-        self, con: duckdb.DuckDBPyConnection, meta: Mapping[str, str]
-    ) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None:
-        (rows,) = only_row(con, "SELECT coalesce(max(row), -1) + 1 FROM vectors")
-        if not rows:
-            return None
-        return vectors.mapped(self._store.matrix_file(meta["token"]), int(rows), int(meta["dim"]))
+    def _read(self, con: duckdb.DuckDBPyConnection, meta: Mapping[str, str], head: str) -> Reader:
+        return Reader(con, self._embedding.matrix(), generation(meta), head, self._embedding.mix())
 
     def _copy(self, con: duckdb.DuckDBPyConnection, meta: Mapping[str, str]) -> Reader:
         """Bring the copy in memory up to the database: whole the first time, then what was appended since."""
@@ -213,4 +238,4 @@ class Index:
             con.execute(f"INSERT INTO memory.{table} SELECT * FROM disk.{table}")
         self._moments = {name for (name,) in con.execute("SELECT DISTINCT moment FROM memory.moments").fetchall()}
         self._rewritten = meta.get("rewritten")
-        return Reader(con, self._matrix(con, meta), generation(meta), meta.get("head", ""))
+        return self._read(con, meta, meta.get("head", ""))

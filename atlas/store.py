@@ -28,9 +28,11 @@ CREATE TABLE notes(
   valid_from BIGINT, valid_to BIGINT, readable BOOLEAN, text_key VARCHAR, tags VARCHAR, entities VARCHAR,
   aliases VARCHAR, links VARCHAR, findings VARCHAR, meta VARCHAR);
 CREATE TABLE chunks(chunk INTEGER, note INTEGER, seq INTEGER, heading VARCHAR, line INTEGER, text VARCHAR,
-  words INTEGER, vec INTEGER);
+  words INTEGER, context VARCHAR, vec INTEGER);
 CREATE TABLE postings(term UBIGINT, chunk INTEGER, tf USMALLINT);
-CREATE TABLE vectors(hash VARCHAR, row INTEGER);
+CREATE TABLE texts(hash VARCHAR, vec INTEGER);
+CREATE TABLE models(
+  name VARCHAR, signature VARCHAR, choice VARCHAR, file VARCHAR, dim INTEGER, rows INTEGER, ready BOOLEAN);
 CREATE TABLE names(name VARCHAR, chunk INTEGER);
 CREATE TABLE renames(place INTEGER, old VARCHAR, new VARCHAR);
 CREATE TABLE listing(
@@ -40,10 +42,12 @@ CREATE TABLE moments(moment VARCHAR, path VARCHAR, note INTEGER, ident VARCHAR, 
 CREATE TABLE gitblobs(git VARCHAR, note INTEGER);
 """
 
-TABLES = ("meta", "notes", "chunks", "postings", "vectors", "names", "renames", "listing", "moments", "gitblobs")
+TABLES = (
+    "meta", "notes", "chunks", "postings", "texts", "models", "names", "renames", "listing", "moments", "gitblobs",
+)  # fmt: skip
 
 #: Raised with every change of SCHEMA or of the rows derived from the same bytes (tests/test_derive.py notices).
-STAMP = "2"
+STAMP = "3"
 
 #: Two threads are what the machines we measure on have; 256 MB bounds the first build of a large vault.
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -66,7 +70,6 @@ class Store:
     def __init__(self, config: Config) -> None:
         self.folder = config.state
         self.file = config.state / "index.duckdb"
-        self.stamp = f"{STAMP} {config.embedding}"
         self.said: list[str] = []
         self._seconds = config.lock_seconds
         self._con: duckdb.DuckDBPyConnection | None = None
@@ -115,16 +118,6 @@ class Store:
         with self.lock():
             self._remove()
 
-    def renew(self) -> None:
-        """Start over with an empty database while this one is open.
-
-        Under a new token: the numbers given out anew would otherwise mix with those in other processes' copies.
-        """
-        self._detach()
-        self._remove()
-        self._create()
-        self._use(self.file)
-
     def examine(self) -> bool:
         """After an error: read every row, and move the file aside if that cannot be done; whether it was."""
         with self.lock():
@@ -154,10 +147,6 @@ class Store:
         temp.write_text(generation(get_meta(self.con)), encoding="ascii")
         temp.replace(self.folder / "generation")
 
-    def matrix_file(self, token: str) -> Path:
-        """The file of vectors that belongs to the database of this token."""
-        return self.folder / f"vectors-{token}.f32"
-
     def _attach(self) -> None:
         if self.file.exists() and self._attach_existing():
             return
@@ -186,7 +175,7 @@ class Store:
             self._use(self.file)
             if not left_open:
                 self._check_length()
-            if get_meta(self.con).get("stamp") == self.stamp:
+            if get_meta(self.con).get("stamp") == STAMP:
                 return True
             self._detach()
             self._remove()
@@ -211,7 +200,7 @@ class Store:
         try:
             self._use(fresh)
             self.con.execute(SCHEMA)
-            set_meta(self.con, {"stamp": self.stamp, "token": token, "generation": "0"})
+            set_meta(self.con, {"stamp": STAMP, "token": token, "generation": "0"})
             self._detach()
             self._remove()  # the log of a database that is gone would be replayed into this one
             fresh.replace(self.file)
@@ -268,7 +257,7 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def get_meta(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """The meta table: stamp, token, generation, head, dim, sorted, rewritten, renames_head, as far as they were set."""
+    """The meta table: stamp, token, generation, head, texts, sorted, rewritten, renames_head, as far as set."""
     return dict(con.execute("SELECT key, value FROM meta").fetchall())
 
 

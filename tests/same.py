@@ -45,8 +45,9 @@ def contents(vault: Path) -> dict[str, Any]:
         meta = dict(con.execute("SELECT key, value FROM meta").fetchall())
         passages = con.execute(f"{_PASSAGES} ORDER BY path, seq").fetchall()
         rows = {"notes": con.execute(_NOTES).fetchall(), "postings": con.execute(_POSTINGS).fetchall()}
+        models = con.execute("SELECT file, dim FROM models WHERE ready ORDER BY rowid DESC").fetchall()
     rows["passages"] = [row[:6] for row in passages]
-    vectors = _vectors(vault, meta, [row[6] for row in passages])
+    vectors = _vectors(vault, models, [row[6] for row in passages])
     by_path = {name: _by_path(found) for name, found in rows.items()}
     return {**by_path, "meta": {key: meta.get(key, "") for key in ("stamp", "head")}, "vectors": vectors}
 
@@ -58,13 +59,15 @@ def _by_path(rows: Sequence[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...]]
     return {path: sorted(rest, key=repr) for path, rest in found.items()}
 
 
-def _vectors(vault: Path, meta: dict[str, str], rows: Sequence[int]) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """The vectors of these rows, in the order of the passages."""
+def _vectors(
+    vault: Path, models: Sequence[tuple[str, int]], rows: Sequence[int]
+) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """The vectors of these rows, in the order of the passages, by the model entered last that has them all."""
     assert -1 not in rows
-    file = vault / ".atlas" / f"vectors-{meta['token']}.f32"
     if not rows:
         return np.zeros((0, 0), dtype=np.float32)
-    return np.fromfile(file, dtype="<f4").reshape(-1, int(meta["dim"]))[list(rows)]
+    file, dim = models[0]
+    return np.fromfile(vault / ".atlas" / file, dtype="<f4").reshape(-1, dim)[list(rows)]
 
 
 def differences(kept: dict[str, Any], built: dict[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from atlas.errors import Unavailable
+from atlas.models import STATIC, Choice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,10 +31,12 @@ _FEW = 64
 class StaticEmbedder:
     """Mean of the token vectors, scaled to length 1. A text without tokens has the zero vector."""
 
-    name = "wordllama-l2-256"
+    name = STATIC
+    fast = True
+    batch = _BATCH
     dim = 256
 
-    def __init__(self) -> None:
+    def __init__(self, _wanted: Choice | None = None) -> None:
         spec = importlib.util.find_spec("wordllama")
         if spec is None or not spec.submodule_search_locations:
             raise Unavailable("The package wordllama is missing: run `pip install memory-atlas` again.")
@@ -62,6 +65,11 @@ class StaticEmbedder:
         norms = np.linalg.norm(out, axis=1, keepdims=True)
         np.divide(out, norms, out=out, where=norms > 0)
         return out
+
+    def ask(self, text: str) -> NDArray[np.float32]:
+        """The vector of a question, shape (256,)."""
+        vector: NDArray[np.float32] = self.embed([text])[0]
+        return vector
 
 
 def _map_table(file: Path) -> NDArray[np.float16]:

@@ -147,8 +147,11 @@ def _longest(vault):
 def _vectors(engine):
     """How many passages have a vector, and how many passages and vectors there are."""
     with engine._index.reader() as reader:
-        ((having, passages),) = reader.con.execute("SELECT count(*) FILTER (vec >= 0), count(*) FROM chunks").fetchall()
-        return having, passages, 0 if reader.matrix is None else len(reader.matrix)
+        vectors = 0 if reader.matrix is None else len(reader.matrix)
+        ((having, passages),) = reader.con.execute(
+            f"SELECT count(*) FILTER (vec < {vectors}), count(*) FROM chunks"
+        ).fetchall()
+        return having, passages, vectors
 
 
 def _choose(vault, embedding):

@@ -1,0 +1,165 @@
+"""The remote embedder: a model behind an address, asked through litellm. Keys come from the environment alone.
+
+litellm is imported when the first text is embedded and not before: it takes three seconds, and fetches a price list
+unless it is told not to.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module, metadata
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atlas.errors import Unavailable
+from atlas.models import Choice
+
+_LEAST, _BELOW = (1, 84, 0), (2,)
+#: Published by a thief of credentials in March 2026; they must not even be imported.
+_STOLEN = frozenset({(1, 82, 7), (1, 82, 8)})
+
+#: Texts of one request.
+_BATCH = 64
+#: Seconds for the vector of a question, which a person waits for, and for a batch of passages.
+_ASK_SECONDS, _EMBED_SECONDS = 10.0, 60.0
+#: Seconds before each further try of a batch; a question has none.
+_PAUSES = (1.0, 4.0)
+#: Seconds for which a server that failed is not asked again, so that every search does not wait for it.
+_REST = 30.0
+
+
+def signature(wanted: Choice) -> str:
+    """Model and address: the server cannot be asked whether its weights are still the same."""
+    return f"remote {wanted.model} {wanted.api_base}".rstrip()
+
+
+class RemoteEmbedder:
+    """A model that litellm knows, such as `openai/text-embedding-3-small` or `ollama/nomic-embed-text`."""
+
+    fast = False
+    batch = _BATCH
+
+    def __init__(self, wanted: Choice) -> None:
+        if not wanted.model:
+            raise Unavailable('A remote embedder needs `search.model`, such as "openai/text-embedding-3-small".')
+        self.name = signature(wanted)
+        self._wanted = wanted
+        self._failed = ""
+        self._rests_until = 0.0
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of passages, shape (len(texts), dim), float32, each of length 1; raises Unavailable."""
+        batches = [texts[start : start + self.batch] for start in range(0, len(texts), self.batch)]
+        found = [self._asked(batch, _EMBED_SECONDS, _PAUSES) for batch in batches]
+        return np.concatenate(found) if found else np.zeros((0, 0), dtype=np.float32)
+
+    def ask(self, text: str) -> NDArray[np.float32]:
+        """The vector of a question, shape (dim,), float32, of length 1; raises Unavailable."""
+        vector: NDArray[np.float32] = self._asked([text], _ASK_SECONDS, ())[0]
+        return vector
+
+    def _asked(self, texts: Sequence[str], seconds: float, pauses: Sequence[float]) -> NDArray[np.float32]:
+        if time.monotonic() < self._rests_until:
+            raise Unavailable(self._failed)
+        try:
+            return _checked(self._answer(texts, seconds, pauses), len(texts), self._wanted.model)
+        except Unavailable as err:
+            self._failed, self._rests_until = str(err), time.monotonic() + _REST
+            raise
+
+    def _answer(self, texts: Sequence[str], seconds: float, pauses: Sequence[float]) -> Any:
+        """What the server says, tried again after each pause if it may help."""
+        litellm = _litellm()
+        passing = (litellm.Timeout, litellm.APIConnectionError, litellm.RateLimitError,
+                   litellm.InternalServerError, litellm.ServiceUnavailableError)  # fmt: skip
+        for pause in (*pauses, None):
+            try:
+                return litellm.embedding(
+                    model=self._wanted.model,
+                    input=[_sayable(text) for text in texts],
+                    api_base=self._wanted.api_base or None,
+                    timeout=seconds,
+                    max_retries=1,  # it takes 0 for 2
+                    encoding_format="float",
+                    drop_params=True,
+                )
+            except passing as err:
+                if pause is None:
+                    raise Unavailable(_sentence(self._wanted, err)) from None
+                time.sleep(pause)
+            except import_module("openai").OpenAIError as err:
+                raise Unavailable(_sentence(self._wanted, err)) from None
+        raise AssertionError("the last try either answers or raises")
+
+
+@cache
+def _litellm() -> Any:
+    """The library, of a version that may be imported, and told not to use the network for itself or to print."""
+    try:
+        version = metadata.version("litellm")
+    except metadata.PackageNotFoundError:
+        raise Unavailable("Remote models need litellm: run `pip install 'memory-atlas[llm]'`.") from None
+    number = _number(version)
+    if number in _STOLEN:
+        raise Unavailable(
+            f"litellm {version} was published by a thief of credentials: uninstall it and change your keys."
+        )
+    if not _LEAST <= number < _BELOW:
+        raise Unavailable(
+            f"litellm {version} does not fit: run `pip install 'memory-atlas[llm]'`, which brings one that does."
+        )
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    litellm: Any = import_module("litellm")
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    return litellm
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int("".join(filter(str.isdigit, part)) or 0) for part in version.split(".")[:3])
+
+
+def _checked(answer: Any, count: int, model: str) -> NDArray[np.float32]:
+    """The vectors of an answer in the order asked, scaled to length 1; raises Unavailable if they are no vectors."""
+    try:
+        rows = [item["embedding"] for item in sorted(answer.data, key=lambda item: int(item["index"]))]
+        vectors = np.array(rows, dtype=np.float32)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        vectors = np.zeros((0, 0), dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1] or not np.isfinite(vectors).all():
+        raise Unavailable(f"The model {model} did not answer with one vector for each text: choose an embedding model.")
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: NDArray[np.float32] = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+    return scaled
+
+
+def _sentence(wanted: Choice, err: Exception) -> str:
+    """One sentence with the next step. What the server says about a key is left out: it may repeat it."""
+    place = wanted.api_base or "its provider"
+    kind = type(err).__name__
+    if kind in {"AuthenticationError", "PermissionDeniedError"} or "api_key" in str(err):
+        return (
+            f"The model {wanted.model} at {place} wants a valid key: set its environment variable, as OPENAI_API_KEY."
+        )
+    if kind in {"Timeout", "APIConnectionError", "InternalServerError", "ServiceUnavailableError"}:
+        return f"The model {wanted.model} at {place} does not answer ({kind}): see that it runs and can be reached."
+    said = (str(err).strip() or kind).splitlines()[0][:200].rstrip(".")
+    return f"The model {wanted.model} at {place} cannot be used ({_without_keys(said)}): see `search.model`."
+
+
+def _without_keys(text: str) -> str:
+    """The text with the values of variables that hold keys blotted out."""
+    for name, value in os.environ.items():
+        if len(value) >= 8 and name.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD")):
+            text = text.replace(value, "***")
+    return text
+
+
+def _sayable(text: str) -> str:
+    """Text a server takes: no half of a surrogate pair, and never empty."""
+    return text.encode("utf-8", "replace").decode() or " "

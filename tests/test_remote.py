@@ -1,0 +1,253 @@
+"""The remote embedder: without litellm one sentence; with it, a real server on loopback that speaks the protocol."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+
+import embedders
+import numpy as np
+import pytest
+
+from atlas import models
+from atlas.engine import MemoryEngine
+from atlas.errors import Unavailable
+from atlas.models import Choice, remote
+from atlas.template import create
+
+KEY = "sk-loopback-0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    """Nothing remembered of litellm or of earlier servers, and no waiting between tries."""
+    remote._litellm.cache_clear()
+    models._made.cache_clear()
+    monkeypatch.setattr(remote, "_PAUSES", (0.0, 0.0))
+
+
+# ------------------------------------------------------------- without litellm
+
+
+def test_without_litellm_it_says_what_to_install(repo):
+    assert find_spec("litellm") is None, "this test is for an environment without it"
+    create(repo)
+    (repo / "atlas.toml").write_text('[search]\nembedding = "remote"\nmodel = "openai/some-model"\n')
+    (repo / "a.md").write_text("A heron.\n")
+    with MemoryEngine(repo, create=False) as engine:
+        assert engine.search("heron").hits[0].path == "a.md"
+        said = engine.said()
+        assert engine.refresh().memories == 1
+    wanted = "Remote models need litellm: run `pip install 'memory-atlas[llm]'`."
+    assert said[0] == wanted
+    assert all(line.isprintable() for line in said)
+
+
+@pytest.mark.parametrize(
+    ("version", "says"),
+    [("1.82.7", "thief"), ("1.82.8", "thief"), ("1.83.9", "does not fit"), ("2.0.0", "does not fit")],
+)
+def test_a_version_that_must_not_run_is_not_even_imported(version, says, tmp_path, monkeypatch):
+    info = tmp_path / f"litellm-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: litellm\nVersion: {version}\n")
+    (tmp_path / "litellm.py").write_text("raise SystemExit('imported')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(Unavailable) as refused:
+        models.load(Choice("remote", "openai/some-model")).ask("heron")
+    assert version in str(refused.value)
+    assert says in str(refused.value)
+
+
+def test_a_model_has_to_be_named():
+    with pytest.raises(Unavailable, match=r"search\.model"):
+        models.load(Choice("remote"))
+
+
+def test_the_address_belongs_to_the_name():
+    one, two = (models.load(Choice("remote", "m", base)) for base in ("http://one", "http://two"))
+    assert one.name != two.name
+    assert models.signature(Choice("remote", "m")) == "remote m"
+
+
+# ---------------------------------------------------------------- with litellm
+
+
+@dataclass
+class Server:
+    """What a model server on loopback was asked, and how it is to answer."""
+
+    address: str = ""
+    asked: list[dict] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    failures: list[int] = field(default_factory=list)
+    lose: int = 0
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path) -> Iterator[Server]:
+    """An HTTP server that speaks the OpenAI embeddings protocol; it answers in reverse order, which is allowed."""
+    state = Server()
+    (tmp_path / "model").write_text("32 served")
+    model = embedders.HashedEmbedder(Choice("local", str(tmp_path / "model")))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            state.asked.append(asked | {"path": self.path})
+            state.keys.append(self.headers.get("Authorization", ""))
+            if state.failures:
+                self.reply(state.failures.pop(0), {"error": {"message": f"no, {KEY}", "type": "x", "code": "x"}})
+                return
+            vectors = 3 * model.embed(asked["input"])
+            data = [{"object": "embedding", "index": n, "embedding": v.tolist()} for n, v in enumerate(vectors)]
+            data = data[::-1][state.lose :]
+            usage = {"prompt_tokens": 1, "total_tokens": 1}
+            self.reply(200, {"object": "list", "model": asked["model"], "data": data, "usage": usage})
+
+        def reply(self, code, value):
+            body = json.dumps(value).encode()
+            self.send_response(code)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        state.address = f"http://127.0.0.1:{http.server_port}/v1"
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        yield state
+        http.shutdown()
+        thread.join()
+
+
+def chosen(server: Server) -> Choice:
+    return Choice("remote", "openai/served", server.address)
+
+
+@pytest.mark.llm
+def test_vectors_come_in_the_order_asked_and_of_length_one(server, tmp_path):
+    texts = [f"heron {n}" for n in range(70)] + ["", "\udce9 odd"]
+    made = models.load(chosen(server)).embed(texts)
+    (tmp_path / "model").write_text("32 served")
+    wanted = embedders.HashedEmbedder(Choice("local", str(tmp_path / "model"))).embed(texts)
+    assert np.allclose(made, wanted, atol=1e-6)
+    assert made.dtype == np.float32
+    assert [len(asked["input"]) for asked in server.asked] == [64, 8]
+    assert server.asked[0]["path"] == "/v1/embeddings"
+    assert server.asked[0]["model"] == "served"
+    assert set(server.keys) == {f"Bearer {KEY}"}
+    assert np.allclose(models.load(chosen(server)).ask("heron 5"), made[5], atol=1e-6)
+
+
+@pytest.mark.llm
+def test_what_passes_is_tried_again(server):
+    server.failures = [500, 429, 503]
+    assert models.load(chosen(server)).embed(["heron"]).shape == (1, 32)
+    assert len(server.asked) == 4
+    server.failures = [500] * 99
+    with pytest.raises(Unavailable):
+        models.load(chosen(server)).embed(["heron"])
+    assert len(server.asked) == 4 + 6
+
+
+@pytest.mark.llm
+def test_a_server_that_failed_is_left_alone_for_a_while(server):
+    server.failures = [500] * 9
+    for _ in range(3):
+        with pytest.raises(Unavailable) as refused:
+            models.load(chosen(server)).ask("heron")
+    assert len(server.asked) <= 2
+    assert KEY not in str(refused.value)
+
+
+@pytest.mark.llm
+@pytest.mark.parametrize(("code", "says"), [(401, "OPENAI_API_KEY"), (404, "cannot be used"), (400, "cannot be used")])
+def test_a_refusal_is_one_sentence_without_the_key(server, code, says):
+    server.failures = [code]
+    with pytest.raises(Unavailable, match=says) as refused:
+        models.load(chosen(server)).embed(["heron"])
+    assert len(server.asked) == 1
+    assert KEY not in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.llm
+def test_an_answer_that_is_no_embedding_is_refused(server):
+    server.lose = 1
+    with pytest.raises(Unavailable, match="one vector for each text"):
+        models.load(chosen(server)).embed(["heron", "wombat"])
+
+
+@pytest.mark.llm
+def test_no_key_is_one_sentence(server, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(Unavailable, match="OPENAI_API_KEY"):
+        models.load(chosen(server)).ask("heron")
+    assert server.asked == []
+
+
+@pytest.mark.llm
+def test_nobody_there_is_one_sentence(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(Unavailable, match="does not answer"):
+        models.load(Choice("remote", "openai/served", "http://127.0.0.1:9/v1")).ask("heron")
+
+
+def write_toml(root: Path, server: Server) -> None:
+    text = f'[search]\nembedding = "remote"\nmodel = "openai/served"\napi_base = "{server.address}"\n'
+    (root / "atlas.toml").write_text(text)
+
+
+@pytest.mark.llm
+def test_a_vault_ranks_by_it_and_writes_no_key(server, repo):
+    create(repo)
+    write_toml(repo, server)
+    for n in range(9):
+        (repo / f"n{n}.md").write_text(f"# n {n}\n\nThe heron number{n} stands by the pond.\n")
+    with MemoryEngine(repo, create=False) as engine:
+        hit = engine.search("heron number5").hits[0]
+        assert (hit.path, hit.why["vector"]["rank"]) == ("n5.md", 1)
+        assert engine.said() == []
+        server.failures = [500] * 9
+        assert engine.search("heron number6").hits[0].path == "n6.md"
+        (said,) = engine.said()
+        assert "words alone rank" in said
+    held = [place for place in repo.rglob("*") if place.is_file() and KEY.encode() in place.read_bytes()]
+    assert held == []
+
+
+ALONE = """
+import os, sys
+def guard(event, args):
+    place = args[1][0] if event == "socket.connect" else args[0] if event == "socket.getaddrinfo" else "127.0.0.1"
+    if place != "127.0.0.1":
+        os.write(2, f"network: {event} {args[1:]}".encode())
+        os._exit(99)
+sys.addaudithook(guard)
+from atlas import models
+print(models.load(models.Choice("remote", "openai/served", sys.argv[1])).ask("heron").shape)
+"""
+
+
+@pytest.mark.llm
+def test_nothing_but_the_server_is_called_and_nothing_is_printed(server):
+    words = [sys.executable, "-c", ALONE, server.address]
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=120, check=False, cwd=Path(__file__).parents[1]
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "(32,)\n", "")
