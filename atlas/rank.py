@@ -86,6 +86,7 @@ class Weights:
 
     `k1`, `b`: saturation and length share of BM25. `window`: share of the chunks one and two places away.
     `thread`, `vector`: weight of those rankers, lexical being 1. `length`: price of a note with endless chunks.
+    `names`, `time`, `links`, `tree`: weight of a full voice of those.
     """
 
     k1: float = 1.2
@@ -94,6 +95,10 @@ class Weights:
     thread: float = 0.25
     vector: float = 0.065
     length: float = 0.22
+    names: float = 1.0
+    time: float = 0.15
+    links: float = 0.1
+    tree: float = 0.1
 
 
 DEFAULT = Weights()
@@ -125,6 +130,32 @@ class Ranking:
         return {name: pair for name, pair in found.items() if pair[0]}
 
 
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """What one more ranker says of a few notes: ordinals int32[m], each once, and values float32[m] from 0 to 1.
+
+    Its name is that of its weight in `Weights`.
+    """
+
+    name: str
+    note: Ints
+    value: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What words and vectors say: `chunk` float32[n], `note` float32[notes], and `parts`, each ranker's per note.
+
+    `found` are the places of the notes that any of them found; without vectors that need not be all.
+    """
+
+    chunks: Field
+    chunk: Floats
+    note: Floats
+    found: Places
+    parts: Mapping[str, Floats]
+
+
 def rank(
     chunks: Field,
     postings: Postings,
@@ -135,13 +166,27 @@ def rank(
     weights: Weights = DEFAULT,
     k: int = 10,
 ) -> Ranking:
-    """The `k` best notes. Equal scores stand in order of note ordinal.
+    """The `k` best notes by words and vectors: `best` of `score`."""
+    return best(score(chunks, postings, n_terms, cosine, worth=worth, weights=weights), weights=weights, k=k)
+
+
+def score(
+    chunks: Field,
+    postings: Postings,
+    n_terms: int,
+    cosine: Floats | None = None,
+    *,
+    worth: Sequence[float] | None = None,
+    weights: Weights = DEFAULT,
+) -> Scores:
+    """What words and vectors say of every note.
 
     `cosine` is float32[n], finite, one per chunk; without it only notes that share a term with the query, or stand
     beside or in a thread with one that does, are found. `worth` is what each term counts, 1 unless told.
     """
-    if len(chunks) == 0 or k <= 0:
-        return _nothing()
+    if len(chunks) == 0:
+        nothing = np.empty(0, np.float32)
+        return Scores(chunks, nothing, nothing, np.empty(0, np.intp), MappingProxyType({}))
     starts = chunks.note_starts
     worth = [1.0] * n_terms if worth is None else worth
     lexical, thread = _lexical(chunks, postings, worth, weights)
@@ -150,15 +195,36 @@ def rank(
     if cosine is not None:
         total += np.float32(weights.vector) * _standard(cosine)
         heard["vector"] = _highest(cosine, starts)
-    score = _highest(total, starts)
-    among = np.arange(len(starts)) if cosine is not None else np.flatnonzero(score > 0)
-    score = score - _length_price(chunks.note_sizes, weights.length)
-    best = _top(score, chunks.note[starts], among, k)
+    note = _highest(total, starts)
+    found = np.arange(len(starts)) if cosine is not None else np.flatnonzero(note > 0)
+    return Scores(
+        chunks,
+        total + _held(chunks, postings, worth),
+        note - _length_price(chunks.note_sizes, weights.length),
+        found,
+        MappingProxyType(heard),
+    )
+
+
+def best(scores: Scores, voices: Sequence[Voice] = (), *, weights: Weights = DEFAULT, k: int = 10) -> Ranking:
+    """The `k` best notes, once every other voice was heard. Equal scores stand in order of note ordinal."""
+    if len(scores.note) == 0 or k <= 0:
+        return _nothing()
+    total, found, heard = scores.note, scores.found, dict(scores.parts)
+    for voice in voices:
+        said = np.zeros(len(total), np.float32)
+        said[voice.note] = voice.value
+        total = total + np.float32(getattr(weights, voice.name)) * said
+        found = np.union1d(found, voice.note[voice.value > 0])
+        heard[voice.name] = said
+    chunks = scores.chunks
+    starts = chunks.note_starts
+    chosen = _top(total, chunks.note[starts], found, k)
     return Ranking(
-        note=chunks.note[starts[best]],
-        score=score[best],
-        chunk=_best_chunks(total + _held(chunks, postings, worth), starts[best], chunks.note_sizes[best]),
-        parts=MappingProxyType({name: _part(notes, best, floor=name != "vector") for name, notes in heard.items()}),
+        note=chunks.note[starts[chosen]],
+        score=total[chosen],
+        chunk=_best_chunks(scores.chunk, starts[chosen], chunks.note_sizes[chosen]),
+        parts=MappingProxyType({name: _part(notes, chosen, floor=name != "vector") for name, notes in heard.items()}),
     )
 
 

@@ -124,16 +124,10 @@ class Reader:
             return []
         terms = words.query_weights(text)
         cosine = self._cosine(live, query)
-        ranking = rank.rank(
-            live.field,
-            self._postings(live, list(terms)),
-            len(terms),
-            cosine,
-            worth=list(terms.values()),
-            weights=rank.DEFAULT if cosine is None else self._weights,
-            k=k,
-        )
-        return self._hits(live, ranking, filters)
+        weights = rank.DEFAULT if cosine is None else self._weights
+        postings = self._postings(live, list(terms))
+        scores = rank.score(live.field, postings, len(terms), cosine, worth=list(terms.values()), weights=weights)
+        return self._hits(live, rank.best(scores, weights=weights, k=k), filters)
 
     def _postings(self, live: Live, terms: Sequence[str]) -> rank.Postings:
         """Where the query's terms stand, by position in the field."""
