@@ -21,9 +21,9 @@ from atlas import listing, models
 from atlas.embedding import Embedding
 from atlas.errors import Unavailable
 from atlas.head import head_commit
+from atlas.listen import Folder
 from atlas.search import Reader
 from atlas.store import SCHEMA, TABLES, Store, generation, get_meta, only_row
-from atlas.survey import survey
 
 if TYPE_CHECKING:
     from atlas.config import Config
@@ -46,7 +46,9 @@ class Index:
         self._mutex = threading.RLock()
         self._embedding = Embedding(models.choice(config), self._store)
         self._reader: Reader | None = None
+        self._folder = Folder(config, listen=keep)
         self._seen: dict[str, Stat] = {}
+        self._unchanged: Survey | None = None
         self._copied: dict[str, int] = {}
         self._moments: set[str] = set()
         self._rewritten: str | None = None
@@ -56,6 +58,7 @@ class Index:
         self._embedding.rest()
         with self._mutex:
             self._reader = None
+            self._folder.close()
             self._store.close()
 
     def embedder(self) -> models.Embedder | None:
@@ -68,7 +71,7 @@ class Index:
 
     def skipped(self) -> tuple[Finding, ...]:
         """What the folder's last look passed over: links, unreadable folders, names that are no text."""
-        return survey(self.config).skipped
+        return self._folder.look().skipped
 
     def generation(self) -> str:
         """What identifies the present state of the index."""
@@ -89,7 +92,7 @@ class Index:
         """
         began = time.perf_counter()
         with self._mutex, self._explained():
-            look, head = survey(self.config), head_commit(self.config.root)
+            look, head = self._folder.look(), head_commit(self.config.root)
             if rebuild:
                 self._store.discard()
                 self._reader = None
@@ -105,7 +108,7 @@ class Index:
     def reader(self) -> Iterator[Reader]:
         """A reader of the index as of now, uncommitted edits included."""
         with self._mutex, self._explained():
-            look, head = survey(self.config), head_commit(self.config.root)
+            look, head = self._folder.look(), head_commit(self.config.root)
             if not self.keep:
                 with self._converged(look, head) as (con, meta):
                     self._embedding.tell()
@@ -140,7 +143,9 @@ class Index:
     def _is_current(self, reader: Reader, look: Survey, head: str) -> bool:
         if reader.generation != self._store.generation() or head != reader.head:
             return False
-        return not listing.diff(look, self._seen)
+        if look is not self._unchanged and not listing.diff(look, self._seen):
+            self._unchanged = look
+        return look is self._unchanged
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

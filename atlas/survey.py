@@ -8,8 +8,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from stat import S_ISREG
 from typing import NamedTuple
 
@@ -33,12 +33,14 @@ class Stat(NamedTuple):
 class Survey:
     """One look at the folder: files by vault-relative path, what was passed over and why.
 
-    `unknown` are folders (ending in "/") that could not be read: their files are neither there nor gone.
+    `unknown` are folders (ending in "/") that could not be read: their files are neither there nor gone. `shared` are
+    files with another name somewhere else (hard links), through which they can change unheard.
     """
 
     files: dict[str, Stat]
     skipped: tuple[Finding, ...]
     unknown: tuple[str, ...]
+    shared: tuple[str, ...] = ()
 
 
 def blob_id(data: bytes) -> str:
@@ -58,16 +60,21 @@ def text_id(data: bytes) -> str:
     return blob_id(data.replace(b"\r\n", b"\n"))
 
 
-def survey(config: Config) -> Survey:
-    """Every memory file with its stat. Symbolic links are not followed: loops end, and nothing outside is read."""
+def survey(config: Config, entering: Callable[[str], None] | None = None) -> Survey:
+    """Every memory file with its stat. Symbolic links are not followed: loops end, and nothing outside is read.
+
+    `entering` is told of every folder just before it is listed.
+    """
     if not (config.root / MARKER).is_file():
         # An unmounted disk leaves an empty folder behind; taking that for "all notes deleted" lost whole stores.
         raise NotAVault(str(config.root))
-    found = _Found({}, [], [])
+    found = _Found({}, [], [], [])
     ignored = _ignorer(config.ignore)
     folders = [""]
     while folders:
         prefix = folders.pop()
+        if entering is not None:
+            entering(prefix)
         try:
             with os.scandir(config.root / prefix if prefix else config.root) as entries:
                 for entry in entries:
@@ -79,18 +86,43 @@ def survey(config: Config) -> Survey:
                         st = entry.stat(follow_symlinks=False)
                         if S_ISREG(st.st_mode):
                             found.files[prefix + name] = Stat(st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino)
+                            if st.st_nlink > 1:
+                                found.shared.append(prefix + name)
                             continue
                     _look(entry, prefix, ignored, found, folders)
         except OSError as err:
             found.unknown.append(prefix)
             found.skipped.append(Finding(prefix, 0, "unreadable", f"the folder cannot be read: {err.strerror}"))
-    return Survey(found.files, tuple(found.skipped), tuple(found.unknown))
+    return Survey(found.files, tuple(found.skipped), tuple(found.unknown), tuple(found.shared))
+
+
+def again(config: Config, last: Survey, touched: Iterable[str]) -> Survey | None:
+    """The last look, with these files of its folders looked at again; None if that takes a whole look."""
+    files, ignored = dict(last.files), _ignorer(config.ignore)
+    odd = {finding.path for finding in last.skipped}
+    for path in touched:
+        if path in odd or not _is_utf8(path):
+            return None
+        if ignored(path):
+            continue
+        try:
+            st = (config.root / path).lstat()
+        except OSError as err:
+            if err.errno != errno.ENOENT:
+                return None
+            files.pop(path, None)
+            continue
+        if not S_ISREG(st.st_mode) or (st.st_nlink > 1 and path not in last.shared):
+            return None
+        files[path] = Stat(st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino)
+    return last if files == last.files else replace(last, files=files)
 
 
 class _Found(NamedTuple):
     files: dict[str, Stat]
     skipped: list[Finding]
     unknown: list[str]
+    shared: list[str]
 
 
 def _look(
@@ -111,9 +143,7 @@ def _look(
 
 
 def _note(entry: os.DirEntry[str], path: str, found: _Found) -> None:
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
+    if not _is_utf8(path):
         shown = os.fsencode(path).decode("utf-8", "replace")
         reason = "the file name is not valid UTF-8; rename it to have it indexed"
         found.skipped.append(Finding(shown, 0, "name", reason))
@@ -124,6 +154,16 @@ def _note(entry: os.DirEntry[str], path: str, found: _Found) -> None:
         return  # gone between the listing and the look: the next look decides
     if S_ISREG(st.st_mode):
         found.files[path] = Stat(st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino)
+        if st.st_nlink > 1:
+            found.shared.append(path)
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def is_memory(path: str) -> bool:
