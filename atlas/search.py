@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from atlas import rank, words
+from atlas.bm25 import Field, Postings
 from atlas.keys import SEP, term_hash
 from atlas.memory import CLUSTER_PREFIX, Hit, Lod, Scope
+from atlas.rows import Found, Rows, SqlRows
 
 if TYPE_CHECKING:
     import duckdb
@@ -71,15 +73,31 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The passages of one set of filters in reading order, and how to find them by their number."""
+    """The passages of one set of filters in reading order, and how to find them by their number.
 
-    field: rank.Field
+    `first[c]` is where chunk c stands in the field, -1 if it does not; `more` are the other places of chunks that
+    stand at several, since two files may have the same content.
+    """
+
+    field: Field
     paths: NDArray[np.int64]
-    chunk: NDArray[np.int64]
-    vec: NDArray[np.int64]
+    chunk: NDArray[np.int32]
+    vec: NDArray[np.int32]
     body: NDArray[np.bool_]
-    by_chunk: NDArray[np.int64]
-    sorted_chunk: NDArray[np.int64]
+    first: NDArray[np.int32]
+    more: Mapping[int, NDArray[np.int32]]
+
+    def places(self, found: Found) -> Found:
+        """Where these chunks stand in the field, with their counts; those that stand nowhere in it are left out."""
+        chunk, tf = found
+        place = self.first[np.minimum(chunk, len(self.first) - 1)]
+        here = place >= 0
+        place, tf = place[here], tf[here]
+        if not self.more:
+            return place, tf
+        again = [(self.more[c], n) for c, n in zip(self.chunk[place].tolist(), tf, strict=True) if c in self.more]
+        others = [np.full(len(places), n, np.uint16) for places, n in again]
+        return np.concatenate([place, *(places for places, _ in again)]), np.concatenate([tf, *others])
 
     def shown(self, place: int) -> int:
         """The passage to show for the one at `place`: itself, or how the note begins where only its names matched."""
@@ -102,8 +120,10 @@ class Reader:
         generation: str,
         head: str,
         mix: Mapping[str, Any],
+        rows: Rows | None = None,
     ) -> None:
         self.con, self.matrix, self.generation, self.head = con, matrix, generation, head
+        self.rows = SqlRows(con) if rows is None else rows
         self._weights = replace(rank.DEFAULT, **mix)
         self._fields: OrderedDict[Filters, Live] = OrderedDict()
 
@@ -129,70 +149,46 @@ class Reader:
         scores = rank.score(live.field, postings, len(terms), cosine, worth=list(terms.values()), weights=weights)
         return self._hits(live, rank.best(scores, weights=weights, k=k), filters)
 
-    def _postings(self, live: Live, terms: Sequence[str]) -> rank.Postings:
+    def _postings(self, live: Live, terms: Sequence[str]) -> Postings:
         """Where the query's terms stand, by position in the field."""
-        if not terms:
-            return rank.Postings(*(np.zeros(0, dtype=np.int32) for _ in range(3)))
-        hashes = {term_hash(t): i for i, t in enumerate(terms)}
-        found = self.con.execute(
-            f"SELECT term, chunk, tf FROM postings WHERE term IN ({', '.join(map(str, hashes))})"
-        ).fetchnumpy()
-        chunk = found["chunk"].astype(np.int64)
-        left = np.searchsorted(live.sorted_chunk, chunk, side="left")
-        count = np.searchsorted(live.sorted_chunk, chunk, side="right") - left
-        # One passage stands at several places when two files have the same content.
-        source = np.repeat(np.arange(len(chunk)), count)
-        place = left[source] + np.arange(len(source)) - np.repeat(np.cumsum(count) - count, count)
-        keys = np.array(list(hashes), dtype=np.uint64)
-        order = np.argsort(keys)
-        number = np.array(list(hashes.values()), dtype=np.int32)[order][np.searchsorted(keys[order], found["term"])]
-        return rank.Postings(
-            term=number[source],
-            chunk=live.by_chunk[place].astype(np.int32),
-            tf=found["tf"].astype(np.int32)[source],
-        )
+        found = [live.places(rows) for rows in self.rows.postings([term_hash(term) for term in terms])]
+        if not found:
+            return Postings(*(np.zeros(0, dtype=np.int32) for _ in range(3)))
+        chunk, tf = (np.concatenate(column) for column in zip(*found, strict=True))
+        term = np.repeat(np.arange(len(found), dtype=np.int32), [len(chunk) for chunk, _ in found])
+        return Postings(term, chunk, tf.astype(np.int32))
 
     def _cosine(self, live: Live, query: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
         """Cosine of the query with every live passage; None when either side has no vector."""
         if query is None or self.matrix is None or not query.any():
             return None
         known = live.vec < len(self.matrix)
-        if 2 * np.count_nonzero(known) < len(known):  # a few against a mean of so many would all stand out
+        waiting = len(known) - np.count_nonzero(known)
+        if 2 * waiting > len(known):  # a few against a mean of so many would all stand out
             return None
-        rows = np.where(known, live.vec, 0)
+        rows = np.where(known, live.vec, 0) if waiting else live.vec
         every = len(rows) * 4 > len(self.matrix)
-        scores = (self.matrix @ query)[rows] if every else self.matrix[rows] @ query
-        # A passage that still waits for its vector is neither near nor far.
-        return np.where(known, scores, scores[known].mean()).astype(np.float32)
+        scores: NDArray[np.float32] = (self.matrix @ query)[rows] if every else self.matrix[rows] @ query
+        if waiting:  # a passage that still waits for its vector is neither near nor far
+            scores[~known] = scores[known].mean()
+        return scores
 
     def _hits(self, live: Live, ranking: rank.Ranking, filters: Filters) -> list[Hit]:
         keys = [int(live.paths[n]) for n in ranking.note]
         best = [int(live.chunk[live.shown(int(c))]) for c in ranking.chunk]
-        # Numbers stand in the query itself: DuckDB then reads only the blocks that hold them, where a join reads all.
-        notes = self._rows(
-            "SELECT l.path_key, l.path, l.ident, n.label, n.summary, n.kind, n.trust, n.created "
-            f"FROM {filters.table} l JOIN notes n USING (note) WHERE l.path_key IN ({{}})"
-            + (f" AND l.moment = '{filters.moment}'" if filters.moment else ""),
-            keys,
-        )
-        passages = self._rows("SELECT chunk, heading, line, text FROM chunks WHERE chunk IN ({})", best)
+        notes, passages = self.rows.listed(keys, filters.moment), self.rows.passages(best)
         hits = []
         for place, (path_key, chunk) in enumerate(zip(keys, best, strict=True)):
-            _, path, ident, label, summary, kind, trust, created = notes[path_key]
-            _, heading, line, text = passages[chunk]
+            note, passage = notes[path_key], passages[chunk]
             hits.append(
                 Hit(
-                    id=ident, path=path, label=label or PurePosixPath(path).stem, score=float(ranking.score[place]),
-                    text=text, lod=Lod.L2, trust=trust, kind=kind, summary=summary, created=iso(created),
-                    heading=heading, line=line, why=_why(ranking.why(place)),
+                    id=note.id, path=note.path, label=note.label or PurePosixPath(note.path).stem,
+                    score=float(ranking.score[place]), text=passage.text, lod=Lod.L2, trust=note.trust, kind=note.kind,
+                    summary=note.summary, created=iso(note.created), heading=passage.heading, line=passage.line,
+                    why=_why(ranking.why(place)),
                 )
             )  # fmt: skip
         return hits
-
-    def _rows(self, sql: str, numbers: Sequence[int]) -> dict[int, tuple[Any, ...]]:
-        if not numbers:
-            return {}
-        return {row[0]: row for row in self.con.execute(sql.format(", ".join(map(str, numbers)))).fetchall()}
 
 
 def _load_field(con: duckdb.DuckDBPyConnection, filters: Filters) -> Live:
@@ -211,18 +207,28 @@ def _load_field(con: duckdb.DuckDBPyConnection, filters: Filters) -> Live:
         values,
     ).fetchnumpy()
     path, thread = found["path_key"], found["thread_key"]
-    note = _ordinals(path)
-    chunk = found["chunk"].astype(np.int64)
-    order = np.argsort(chunk, kind="stable")
+    chunk = found["chunk"].astype(np.int32)
+    first, more = _by_number(chunk)
     return Live(
-        field=rank.Field(note=note, thread=_ordinals(thread), words=found["words"].astype(np.int32)),
+        field=Field(note=_ordinals(path), thread=_ordinals(thread), words=found["words"].astype(np.int32)),
         paths=path[np.flatnonzero(_starts(path))],
         chunk=chunk,
-        vec=found["vec"].astype(np.int64),
+        vec=found["vec"].astype(np.int32),
         body=found["body"].astype(bool),
-        by_chunk=order,
-        sorted_chunk=chunk[order],
+        first=first,
+        more=more,
     )
+
+
+def _by_number(chunk: NDArray[np.int32]) -> tuple[NDArray[np.int32], dict[int, NDArray[np.int32]]]:
+    """`first` and `more` of a field; the last entry of `first` stands for every number beyond."""
+    first = np.full(int(chunk.max(initial=-1)) + 2, -1, np.int32)
+    first[chunk[::-1]] = np.arange(len(chunk), dtype=np.int32)[::-1]
+    others = np.flatnonzero(first[chunk] != np.arange(len(chunk))).astype(np.int32)
+    more: dict[int, list[int]] = {}
+    for place in others.tolist():
+        more.setdefault(int(chunk[place]), []).append(place)
+    return first, {number: np.array(places, np.int32) for number, places in more.items()}
 
 
 def _why(parts: Mapping[str, tuple[int, float]]) -> dict[str, Any]:

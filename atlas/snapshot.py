@@ -23,17 +23,16 @@ from atlas.errors import Unavailable
 from atlas.head import head_commit
 from atlas.listen import Folder
 from atlas.search import Reader
-from atlas.store import SCHEMA, TABLES, Store, generation, get_meta, only_row
+from atlas.store import Store, generation, get_meta
 
 if TYPE_CHECKING:
     from atlas.config import Config
     from atlas.index import Lineage, Progress
     from atlas.lineage import Moment
     from atlas.memory import Finding
+    from atlas.resident import Resident
+    from atlas.rows import Rows
     from atlas.survey import Stat, Survey
-
-#: Tables that only grow while a database lives, and the column that numbers their rows.
-_GROWING = {"notes": "note", "chunks": "chunk", "postings": "chunk"}
 
 
 class Index:
@@ -49,8 +48,7 @@ class Index:
         self._folder = Folder(config, listen=keep)
         self._seen: dict[str, Stat] = {}
         self._unchanged: Survey | None = None
-        self._copied: dict[str, int] = {}
-        self._moments: set[str] = set()
+        self._resident: Resident | None = None
         self._rewritten: str | None = None
 
     def close(self) -> None:
@@ -58,6 +56,7 @@ class Index:
         self._embedding.rest()
         with self._mutex:
             self._reader = None
+            self._resident = None
             self._folder.close()
             self._store.close()
 
@@ -127,7 +126,7 @@ class Index:
         """A reader to be asked with this commit as `Filters.moment`. The folder is not looked at: the past stays."""
         with self._mutex, self._explained():
             reader = self._reader
-            if reader is None or reader.generation != self._store.generation() or moment.commit not in self._moments:
+            if reader is None or reader.generation != self._store.generation() or not self._knows(moment):
                 with self._store.open() as con:
                     if (moment.commit,) not in con.execute("SELECT DISTINCT moment FROM moments").fetchall():
                         import_module("atlas.moments").add(con, import_module("atlas.shelf").Shelf(con), moment)
@@ -139,6 +138,9 @@ class Index:
                     reader = self._reader = self._copy(con, meta)
                     self._seen = listing.listing(con)
             yield reader
+
+    def _knows(self, moment: Moment) -> bool:
+        return self._resident is not None and moment.commit in self._resident.moments
 
     def _is_current(self, reader: Reader, look: Survey, head: str) -> bool:
         if reader.generation != self._store.generation() or head != reader.head:
@@ -153,7 +155,7 @@ class Index:
         try:
             yield
         except duckdb.Error as err:
-            self._reader = None
+            self._reader = self._resident = None
             self._store.close()
             reason = str(err).splitlines()[0]
             if self._store.examine():
@@ -219,8 +221,10 @@ class Index:
             self._store.publish()
         return new, meta
 
-    def _read(self, con: duckdb.DuckDBPyConnection, meta: Mapping[str, str], head: str) -> Reader:
-        return Reader(con, self._embedding.matrix(), generation(meta), head, self._embedding.mix())
+    def _read(
+        self, con: duckdb.DuckDBPyConnection, meta: Mapping[str, str], head: str, rows: Rows | None = None
+    ) -> Reader:
+        return Reader(con, self._embedding.matrix(), generation(meta), head, self._embedding.mix(), rows)
 
     def _copy(self, con: duckdb.DuckDBPyConnection, meta: Mapping[str, str]) -> Reader:
         """Bring the copy in memory up to the database: whole the first time, then what was appended since."""
@@ -228,19 +232,11 @@ class Index:
         if old is not None and old.generation == generation(meta):
             old.head = meta.get("head", "")
             return old
-        if old is None or old.generation.partition(":")[0] != meta["token"] or self._rewritten != meta.get("rewritten"):
-            con.execute("USE memory")
-            for table in TABLES:
-                con.execute(f"DROP TABLE IF EXISTS memory.{table}")
-            con.execute(SCHEMA)
-            con.execute("USE disk")
-            self._copied = dict.fromkeys(_GROWING, -1)
-        for table, column in _GROWING.items():
-            con.execute(f"INSERT INTO memory.{table} SELECT * FROM disk.{table} WHERE {column} > {self._copied[table]}")
-            (self._copied[table],) = only_row(con, f"SELECT coalesce(max({column}), -1) FROM memory.{table}")
-        for table in ("listing", "moments"):
-            con.execute(f"DELETE FROM memory.{table}")
-            con.execute(f"INSERT INTO memory.{table} SELECT * FROM disk.{table}")
-        self._moments = {name for (name,) in con.execute("SELECT DISTINCT moment FROM memory.moments").fetchall()}
+        grown = old is not None and old.generation.partition(":")[0] == meta["token"]
+        copy, self._resident = self._resident, None  # who is interrupted in the middle starts over
+        if copy is None or not grown or self._rewritten != meta.get("rewritten"):
+            copy = import_module("atlas.resident").Resident(con)
+        copy.take()
+        self._resident = copy
         self._rewritten = meta.get("rewritten")
-        return self._read(con, meta, meta.get("head", ""))
+        return self._read(con, meta, meta.get("head", ""), self._resident)

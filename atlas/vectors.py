@@ -35,4 +35,4 @@ def mapped(file: Path, rows: int, dim: int) -> NDArray[np.float32]:
         return np.zeros((0, dim), dtype=np.float32)
     if not file.exists() or file.stat().st_size < rows * dim * 4:
         raise ValueError(f"{file.name} holds fewer than {rows} rows")
-    return np.memmap(file, dtype="<f4", mode="r", shape=(rows, dim))
+    return np.memmap(file, dtype="<f4", mode="r", shape=(rows, dim)).view(np.ndarray)

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlas.rank import DEFAULT, Field, Postings, Weights, idf, rank, saturation
+from atlas import bm25
+from atlas.bm25 import SHAPE, Field, Postings, Shape, idf, saturation
+from atlas.rank import DEFAULT, Weights, rank
 
-PLAIN = Weights(window=(), thread=0, vector=0, length=0)
+PLAIN = Weights(Shape(window=()), thread=0, vector=0, length=0)
 
 
 def chunks(note: list[int], thread: list[int] | None = None, words: list[int] | None = None) -> Field:
@@ -66,7 +68,9 @@ def test_bm25_worked_by_hand():
 def test_the_parts_of_bm25():
     assert idf(3, 2) == pytest.approx(log(1.6))
     assert idf(10, 10) > 0
-    assert saturation(cosines(0, 1, 1000), cosines(5, 5, 5), 5.0).tolist() == pytest.approx([0, 1 / 2.2, 1], abs=2e-3)
+    assert saturation(cosines(0, 1, 1000), cosines(5, 5, 5), 5.0, SHAPE).tolist() == pytest.approx(
+        [0, 1 / 2.2, 1], abs=2e-3
+    )
 
 
 def test_a_neighbour_lends_a_share_and_the_next_one_less():
@@ -129,7 +133,7 @@ def test_nothing_asked_finds_nothing():
 
 
 def test_empty_chunks_score_nothing_and_raise_nothing():
-    ranking = rank(chunks([0, 1], words=[0, 0]), found((0, 0, 1)), 1, weights=Weights(b=1))
+    ranking = rank(chunks([0, 1], words=[0, 0]), found((0, 0, 1)), 1, weights=Weights(Shape(b=1)))
     assert ranking.note.tolist() == [0]
     assert np.isfinite(ranking.score).all()
 
@@ -216,3 +220,15 @@ def test_a_thread_apart_changes_no_neighbour(case):
     before = set(rank(field, found(*rows), 3, k=99).note.tolist())
     after = set(rank(wider, found(*rows, (0, n, 1)), 3, k=99).note.tolist())
     assert after == before | {int(wider.note[-1])}
+
+
+@given(cases())
+def test_law_a_rare_term_is_added_where_it_stands_as_it_is_everywhere(case):
+    field, rows, _ = case
+    answers = []
+    with pytest.MonkeyPatch.context() as patch:
+        for few in (0, 10**6):  # every term by place, every term by sweep
+            patch.setattr(bm25, "_RARE", few)
+            answers.append(bm25.lexical(field, found(*rows), [1.0, 0.5, 2.0], SHAPE))
+    for by_place, by_sweep in zip(*answers, strict=True):
+        assert np.array_equal(by_place, by_sweep)

@@ -1,0 +1,95 @@
+"""What a reader takes from the index besides the field: postings, passages and notes by their numbers.
+
+A one-shot search reads them from the database file, a long-lived engine from memory (`resident`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import duckdb
+    from numpy.typing import NDArray
+
+
+class Passage(NamedTuple):
+    """A passage as it is shown."""
+
+    heading: str
+    line: int
+    text: str
+
+
+class Listed(NamedTuple):
+    """A note as it is shown, at the path that holds it. `created` is microseconds since 1970."""
+
+    path: str
+    id: str
+    label: str
+    summary: str
+    kind: str
+    trust: str
+    created: int | None
+
+
+#: Chunk numbers and how often the term stands in each: int32[m], uint16[m].
+Found = tuple["NDArray[np.int32]", "NDArray[np.uint16]"]
+NOTHING: Found = np.zeros(0, np.int32), np.zeros(0, np.uint16)
+
+
+class Rows(Protocol):
+    """Where rows come from."""
+
+    def postings(self, terms: Sequence[int]) -> list[Found]:
+        """For each term (by its hash), where it stands."""
+        ...
+
+    def passages(self, chunks: Sequence[int]) -> Mapping[int, Passage]:
+        """Passages by their numbers."""
+        ...
+
+    def listed(self, keys: Sequence[int], moment: str) -> Mapping[int, Listed]:
+        """Notes by the keys of their paths, as of a commit whose listing is kept, or "" for now."""
+        ...
+
+
+class SqlRows:
+    """Rows by queries that hold the numbers: DuckDB reads only the blocks they stand in, where a join reads all."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        self._con = con
+
+    def postings(self, terms: Sequence[int]) -> list[Found]:
+        """For each term (by its hash), where it stands."""
+        if not terms:
+            return []
+        found = self._con.execute(f"SELECT term, chunk, tf FROM postings WHERE term IN ({_listed(terms)})").fetchnumpy()
+        term, chunk, tf = found["term"], found["chunk"], found["tf"]
+        return [(chunk[here], tf[here]) for here in (term == np.uint64(wanted) for wanted in terms)]
+
+    def passages(self, chunks: Sequence[int]) -> Mapping[int, Passage]:
+        """Passages by their numbers."""
+        rows = self._by_number("SELECT chunk, heading, line, text FROM chunks WHERE chunk IN ({})", chunks)
+        return {number: Passage(*row) for number, row in rows.items()}
+
+    def listed(self, keys: Sequence[int], moment: str) -> Mapping[int, Listed]:
+        """Notes by the keys of their paths."""
+        table = f"(SELECT * FROM moments WHERE moment = '{moment}')" if moment else "listing"
+        rows = self._by_number(
+            "SELECT l.path_key, l.path, l.ident, n.label, n.summary, n.kind, n.trust, n.created "
+            f"FROM {table} l JOIN notes n USING (note) WHERE l.path_key IN ({{}})",
+            keys,
+        )
+        return {number: Listed(*row) for number, row in rows.items()}
+
+    def _by_number(self, sql: str, numbers: Sequence[int]) -> dict[int, tuple[Any, ...]]:
+        if not numbers:
+            return {}
+        return {number: tuple(row) for number, *row in self._con.execute(sql.format(_listed(numbers))).fetchall()}
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))
