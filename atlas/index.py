@@ -16,7 +16,7 @@ import numpy as np
 from atlas import derive, identity
 from atlas.errors import NotText
 from atlas.keys import key
-from atlas.listing import Diff, Row
+from atlas.listing import Diff, Row, digest
 from atlas.shelf import Shelf
 from atlas.store import get_meta, insert, only_row, set_meta, transaction
 from atlas.survey import Stat, Survey, read_listed, text_id
@@ -47,7 +47,7 @@ class Refresh:
         config: Config,
         con: duckdb.DuckDBPyConnection,
         look: Survey,
-        known: Mapping[str, Stat],
+        known: Mapping[str, tuple[int, int, int, int]],
         changes: Diff,
         *,
         shelf: Shelf,
@@ -91,7 +91,8 @@ class Refresh:
         batch: list[tuple[str, Stat]] = []
         size = done = 0
         total = len(self.diff.to_read)
-        for path, stat in sorted(self.diff.to_read.items()):
+        for path, fields in sorted(self.diff.to_read.items()):
+            stat = Stat(*fields)
             batch.append((path, stat))
             size += min(stat.size, self.config.max_note_bytes)
             if size >= _BATCH_BYTES:
@@ -145,7 +146,13 @@ class Refresh:
                 insert(self.con, "listing", _listing_columns(self.fresh, idents))
             renamed = assign_identities(self.con, self.lineage, self.head)
             number = int(get_meta(self.con)["generation"]) + (1 if news or renamed else 0)
-            set_meta(self.con, {"generation": str(number), "head": self.head})
+            set_meta(self.con, {"generation": str(number), "head": self.head, "look": self._settled()})
+
+    def _settled(self) -> str:
+        """What stands for this look, if the listing now says all of it; "" if a file has to be read again."""
+        seen = self.look.files
+        read = len(self.fresh) == len(self.diff.to_read) and all(seen[row.path] == row.stat for row in self.fresh)
+        return digest(self.look) if read else ""
 
 
 def _listing_columns(rows: list[Row], idents: Mapping[str, str]) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class Rows(Protocol):
 
 
 class SqlRows:
-    """Rows by queries that hold the numbers: DuckDB reads only the blocks they stand in, where a join reads all."""
+    """Rows by queries, for a search that is asked once."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
         self._con = con
@@ -66,13 +66,15 @@ class SqlRows:
         """For each term (by its hash), where it stands."""
         if not terms:
             return []
-        found = self._con.execute(f"SELECT term, chunk, tf FROM postings WHERE term IN ({_listed(terms)})").fetchnumpy()
+        found = self._con.execute(
+            f"SELECT term, chunk, tf FROM postings WHERE term IN ({', '.join(map(str, terms))})"
+        ).fetchnumpy()
         term, chunk, tf = found["term"], found["chunk"], found["tf"]
         return [(chunk[here], tf[here]) for here in (term == np.uint64(wanted) for wanted in terms)]
 
     def passages(self, chunks: Sequence[int]) -> Mapping[int, Passage]:
         """Passages by their numbers."""
-        rows = self._by_number("SELECT chunk, heading, line, text FROM chunks WHERE chunk IN ({})", chunks)
+        rows = self._by_number("SELECT chunk, heading, line, text FROM chunks", "chunk", chunks)
         return {number: Passage(*row) for number, row in rows.items()}
 
     def listed(self, keys: Sequence[int], moment: str) -> Mapping[int, Listed]:
@@ -80,16 +82,16 @@ class SqlRows:
         table = f"(SELECT * FROM moments WHERE moment = '{moment}')" if moment else "listing"
         rows = self._by_number(
             "SELECT l.path_key, l.path, l.ident, n.label, n.summary, n.kind, n.trust, n.created "
-            f"FROM {table} l JOIN notes n USING (note) WHERE l.path_key IN ({{}})",
+            f"FROM {table} l JOIN notes n USING (note)",
+            "path_key",
             keys,
         )
         return {number: Listed(*row) for number, row in rows.items()}
 
-    def _by_number(self, sql: str, numbers: Sequence[int]) -> dict[int, tuple[Any, ...]]:
+    def _by_number(self, sql: str, column: str, numbers: Sequence[int]) -> dict[int, tuple[Any, ...]]:
         if not numbers:
             return {}
-        return {number: tuple(row) for number, *row in self._con.execute(sql.format(_listed(numbers))).fetchall()}
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers))
+        # Of a join DuckDB reads only the rows that match; with IN it reads every text first (100,000: 60 ms, not 9).
+        wanted = ", ".join(f"({number}::BIGINT)" for number in numbers)
+        rows = self._con.execute(f"{sql} SEMI JOIN (VALUES {wanted}) wanted({column}) USING ({column})").fetchall()
+        return {number: tuple(row) for number, *row in rows}

@@ -23,7 +23,7 @@ from atlas.errors import Unavailable
 from atlas.head import head_commit
 from atlas.listen import Folder
 from atlas.search import Reader
-from atlas.store import Store, generation, get_meta
+from atlas.store import Store, generation, get_meta, set_meta
 
 if TYPE_CHECKING:
     from atlas.config import Config
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from atlas.memory import Finding
     from atlas.resident import Resident
     from atlas.rows import Rows
-    from atlas.survey import Stat, Survey
+    from atlas.survey import Survey
 
 
 class Index:
@@ -46,7 +46,7 @@ class Index:
         self._embedding = Embedding(models.choice(config), self._store)
         self._reader: Reader | None = None
         self._folder = Folder(config, listen=keep)
-        self._seen: dict[str, Stat] = {}
+        self._seen: dict[str, tuple[int, int, int, int]] = {}
         self._unchanged: Survey | None = None
         self._resident: Resident | None = None
         self._rewritten: str | None = None
@@ -200,8 +200,14 @@ class Index:
         """
         con, done = self._store.con, {}
         meta = get_meta(con)
+        seen = listing.digest(look)
+        if seen and not full and (meta.get("look"), meta.get("head")) == (seen, head):
+            new, meta = self._settled(con, meta)
+            return {"embedded": new}, meta
         known = listing.listing(con)
         changes = listing.diff(look, known, full=full)
+        if not changes and seen:
+            set_meta(con, {"look": seen})
         if changes or meta.get("head") != head:
             shelf = import_module("atlas.shelf").Shelf(con)
             run = import_module("atlas.index").Refresh(

@@ -31,13 +31,13 @@ class Stat(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """One look at the folder: files by vault-relative path, what was passed over and why.
+    """One look at the folder: the fields of each file's `Stat` by vault-relative path, what was passed over and why.
 
     `unknown` are folders (ending in "/") that could not be read: their files are neither there nor gone. `shared` are
     files with another name somewhere else (hard links), through which they can change unheard.
     """
 
-    files: dict[str, Stat]
+    files: dict[str, tuple[int, int, int, int]]
     skipped: tuple[Finding, ...]
     unknown: tuple[str, ...]
     shared: tuple[str, ...] = ()
@@ -85,7 +85,8 @@ def survey(config: Config, entering: Callable[[str], None] | None = None) -> Sur
                     if name.endswith(_PLAIN_ENDING) and name.isascii() and not config.ignore:
                         st = entry.stat(follow_symlinks=False)
                         if S_ISREG(st.st_mode):
-                            found.files[prefix + name] = Stat(st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino)
+                            # A tuple, not a Stat: of 100,000 notes, 0.1 s.
+                            found.files[prefix + name] = (st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino)
                             if st.st_nlink > 1:
                                 found.shared.append(prefix + name)
                             continue
@@ -119,7 +120,7 @@ def again(config: Config, last: Survey, touched: Iterable[str]) -> Survey | None
 
 
 class _Found(NamedTuple):
-    files: dict[str, Stat]
+    files: dict[str, tuple[int, int, int, int]]
     skipped: list[Finding]
     unknown: list[str]
     shared: list[str]
