@@ -84,11 +84,15 @@ def is_conflict_copy(path: str) -> bool:
 def _owners(written: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Who keeps each written id: not the conflict copy, then the shorter path, then the first by name."""
     owners: dict[str, str] = {}
-    clashes: dict[str, str] = {}
-    for path in sorted(written, key=lambda p: (is_conflict_copy(p), len(p), p)):
-        id = written[path]
+    shared: dict[str, list[str]] = {}
+    for path, id in written.items():
         if id and owners.setdefault(id, path) != path:
-            clashes[path] = owners[id]
+            shared.setdefault(id, [owners[id]]).append(path)
+    clashes: dict[str, str] = {}
+    for id, paths in shared.items():
+        owner, *others = sorted(paths, key=lambda p: (is_conflict_copy(p), len(p), p))
+        owners[id] = owner
+        clashes.update(dict.fromkeys(others, owner))
     return owners, clashes
 
 
