@@ -29,8 +29,13 @@ def head_commit(folder: Path) -> str:
     if not head.startswith("ref:"):
         return head
     ref = head.removeprefix("ref:").strip()
-    common = own / _text(own / "commondir") if (own / "commondir").is_file() else own
+    common = common_dir(own)
     return _text(own / ref) or _text(common / ref) or _packed(common / "packed-refs", ref)
+
+
+def common_dir(own: Path) -> Path:
+    """The Git folder that all worktrees share, given that of one."""
+    return own / _text(own / "commondir") if (own / "commondir").is_file() else own
 
 
 def _packed(file: Path, ref: str) -> str:

@@ -19,6 +19,7 @@ from atlas.dates import when
 from atlas.errors import NotAVault, OutsideVault, UsageError
 from atlas.listing import Report
 from atlas.memory import Hit, Scope
+from atlas.revision import Revisions
 from atlas.search import Filters, Reader
 from atlas.snapshot import Index
 
@@ -56,6 +57,7 @@ class ReadingEngine:
         if not (root / config.MARKER).is_file():
             raise NotAVault(str(root))
         self.config = config.load(root, scope=Scope(scope) if scope else None, embedding=embedding_model, actor=actor)
+        self._revisions = Revisions(self.config.root)
         self._index = Index(self.config, self._lineage, keep=resident)
 
     def __enter__(self) -> Self:
@@ -118,7 +120,7 @@ class ReadingEngine:
             with self._index.reader() as reader:
                 yield reader, ""
             return
-        moment = import_module("atlas.lineage").moment(self.config.root, as_of)
+        moment = self._revisions.moment(as_of)
         with self._index.reader_at(moment) as reader:
             yield reader, moment.commit
 

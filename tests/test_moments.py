@@ -105,3 +105,28 @@ def test_a_vault_without_git_has_no_past(tmp_path):
     (tmp_path / "v" / "atlas.toml").write_text("")
     with MemoryEngine(tmp_path / "v") as engine, pytest.raises(UsageError):
         engine.search("desk", as_of="HEAD")
+
+
+def test_a_name_is_followed_when_it_moves(engine, root, git):
+    """What a name meant is remembered only as long as no ref changed."""
+    assert texts(engine.search("Ana's desk", k=1, as_of="first")) == ["Ana's desk is on floor 2"]
+    first = engine.search("Ana's desk", k=1, as_of="first").tree
+    git(root, "tag", "--force", "first", "HEAD")
+    assert texts(engine.search("Ana's desk", k=1, as_of="first")) == ["Ana's desk is on floor 5"]
+    git(root, "pack-refs", "--all")
+    git(root, "tag", "--force", "first", first)
+    assert engine.search("Ana's desk", k=1, as_of="first").tree == first
+    git(root, "tag", "--delete", "first")
+    with pytest.raises(NotFound):
+        engine.search("Ana's desk", as_of="first")
+
+
+def test_a_date_follows_the_branch(engine, root, git):
+    before = engine.search("desk", as_of="2099-01-01").tree
+    assert before == git(root, "rev-parse", "HEAD").strip()
+    git(root, "commit", "--allow-empty", "-qm", "four")
+    assert engine.search("desk", as_of="2099-01-01").tree == git(root, "rev-parse", "HEAD").strip()
+    with pytest.raises(NotFound):
+        engine.search("desk", as_of="no-such-name")
+    git(root, "tag", "no-such-name", before)
+    assert engine.search("desk", as_of="no-such-name").tree == before
