@@ -38,6 +38,8 @@ class Config:
     model: str = ""
     api_base: str = ""
     download: bool = False
+    llm_model: str = ""
+    llm_api_base: str = ""
     lock_seconds: float = 30.0
     git_seconds: float = 8.0
     commit: bool = True
@@ -53,6 +55,7 @@ class Config:
 _KEYS: Mapping[str, Mapping[str, str]] = {
     "vault": {"ignore": "ignore", "max_note_bytes": "max_note_bytes"},
     "search": {"embedding": "embedding", "model": "model", "api_base": "api_base", "download": "download"},
+    "llm": {"model": "llm_model", "api_base": "llm_api_base"},
     "git": {"commit": "commit", "timeout_seconds": "git_seconds"},
     "index": {"lock_seconds": "lock_seconds"},
 }
@@ -126,7 +129,9 @@ def _checked(file: Path, where: str, name: str, value: Any) -> Any:
         return tuple(value)
     if name == "embedding" and value in EMBEDDINGS:
         return value
-    if name in {"model", "api_base"} and isinstance(value, str) and "@" not in value:  # no passwords in a file
+    if (
+        name in {"model", "api_base", "llm_model", "llm_api_base"} and isinstance(value, str) and "@" not in value
+    ):  # no passwords in a file
         return value.strip()
     if name in {"commit", "download"} and isinstance(value, bool):
         return value

@@ -46,7 +46,7 @@ class Weights:
     names: float = 1.0
     time: float = 0.15
     links: float = 0.1
-    tree: float = 0.1
+    tree: float = 0.5
 
 
 DEFAULT = Weights()

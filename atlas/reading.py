@@ -20,10 +20,11 @@ from atlas.errors import NotAVault, OutsideVault, UsageError
 from atlas.listing import Report
 from atlas.memory import Hit, Scope
 from atlas.revision import Revisions
-from atlas.search import Filters, Reader
+from atlas.search import Filters, Ranker, Reader
 from atlas.snapshot import Index
 
 if TYPE_CHECKING:
+    from atlas.fine import Fine
     from atlas.identity import Lineage
 
 
@@ -59,6 +60,7 @@ class ReadingEngine:
         self.config = config.load(root, scope=Scope(scope) if scope else None, embedding=embedding_model, actor=actor)
         self._revisions = Revisions(self.config.root)
         self._index = Index(self.config, self._lineage, keep=resident)
+        self._fine: Fine | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -74,7 +76,11 @@ class ReadingEngine:
 
     def said(self) -> list[str]:
         """What a person should know of repairs made since the last call."""
-        return self._index.said()
+        said = self._index.said()
+        if self._fine is not None:
+            more, self._fine.said = self._fine.said, []
+            said += more
+        return said
 
     def search(
         self,
@@ -92,16 +98,22 @@ class ReadingEngine:
         """The memories that fit best, and the state of the vault they were ranked in.
 
         `as_of` (a revision, a tag or a date) ranks against the vault as it was; `valid_at` takes what held at a date.
-        Both together answer what was believed then about another time. Both modes rank alike for now.
+        Both together answer what was believed then about another time. `mode="fine"` also goes down the tree of
+        folders and clusters, with the model of `llm.model` if there is one.
         """
         if k < 1 or mode not in ("fast", "fine"):
             raise UsageError("A search wants k of at least 1, and the mode fast or fine.")
         filters = Filters(
             Scope(self._scope(scope)), tuple(kind), tuple(t.lstrip("#") for t in tag), tuple(cluster), _micros(valid_at)
         )
-        with self._reader_for(as_of) as (reader, moment):
-            hits = reader.search(query, self._index.query_vector(query), replace(filters, moment=moment), k)
-            return Found(tuple(hits), not hits, moment or reader.head)
+
+        def look(rankers: Sequence[Ranker] = ()) -> Found:
+            with self._reader_for(as_of) as (reader, moment):
+                vector = self._index.query_vector(query)
+                hits = reader.search(query, vector, replace(filters, moment=moment), k, rankers)
+                return Found(tuple(hits), not hits, moment or reader.head)
+
+        return look() if mode == "fast" else self._finer().search(query, look)
 
     def retrieve(self, query: str, k: int = 10, **filters: Any) -> list[Hit]:
         """The hits of `search`, best first."""
@@ -123,6 +135,12 @@ class ReadingEngine:
         moment = self._revisions.moment(as_of)
         with self._index.reader_at(moment) as reader:
             yield reader, moment.commit
+
+    def _finer(self) -> Fine:
+        """What the fine mode needs. Loaded when asked for: a fast search shall not pay for it."""
+        if self._fine is None:
+            self._fine = import_module("atlas.fine").Fine(self.config)
+        return self._fine
 
     def _scope(self, wanted: str | Scope | None) -> str:
         """The scope of one call: the engine's own, or a part of it; raises OutsideVault for any other."""

@@ -7,8 +7,9 @@ their statistics leak.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as attribute
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,8 @@ class Live:
     body: NDArray[np.bool_]
     first: NDArray[np.int32]
     more: Mapping[int, NDArray[np.int32]]
+    #: What a ranker made of these passages, kept for the next query; it lives as long as they do.
+    kept: dict[str, Any] = attribute(default_factory=dict, compare=False, repr=False)
 
     def places(self, found: Found) -> Found:
         """Where these chunks stand in the field, with their counts; those that stand nowhere in it are left out."""
@@ -108,6 +111,24 @@ class Live:
             if after == len(note) or note[after] != note[place]:
                 return place
         return after
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One search under way, as the rankers of the fine mode see it.
+
+    `terms` has what each term of the query is worth, in the order in which `postings` number them; `cosine` is None
+    where words alone rank. `voices` are those of the rankers asked before.
+    """
+
+    text: str
+    filters: Filters
+    live: Live
+    terms: Mapping[str, float]
+    postings: Postings
+    cosine: NDArray[np.float32] | None
+    scores: rank.Scores
+    voices: tuple[rank.Voice, ...] = ()
 
 
 class Reader:
@@ -137,8 +158,18 @@ class Reader:
         self._fields.move_to_end(filters)
         return live
 
-    def search(self, text: str, query: NDArray[np.float32] | None, filters: Filters, k: int) -> list[Hit]:
-        """The best `k` notes. `query` is the query's vector, or None to rank by words alone."""
+    def search(
+        self,
+        text: str,
+        query: NDArray[np.float32] | None,
+        filters: Filters,
+        k: int,
+        rankers: Sequence[Ranker] = (),
+    ) -> list[Hit]:
+        """The best `k` notes. `query` is the query's vector, or None to rank by words alone.
+
+        `rankers` speak beside words and vectors, each knowing what was said before it.
+        """
         live = self.live(filters)
         if not len(live.chunk):
             return []
@@ -147,7 +178,10 @@ class Reader:
         weights = rank.DEFAULT if cosine is None else self._weights
         postings = self._postings(live, list(terms))
         scores = rank.score(live.field, postings, len(terms), cosine, worth=list(terms.values()), weights=weights)
-        return self._hits(live, rank.best(scores, weights=weights, k=k), filters)
+        look = Look(text, filters, live, terms, postings, cosine, scores)
+        for ranker in rankers:
+            look = replace(look, voices=(*look.voices, *ranker(self, look)))
+        return self._hits(live, rank.best(scores, look.voices, weights=weights, k=k), filters)
 
     def _postings(self, live: Live, terms: Sequence[str]) -> Postings:
         """Where the query's terms stand, by position in the field."""
@@ -189,6 +223,10 @@ class Reader:
                 )
             )  # fmt: skip
         return hits
+
+
+#: One more ranker: what it says of the notes of a search.
+Ranker = Callable[[Reader, Look], Sequence[rank.Voice]]
 
 
 def _load_field(con: duckdb.DuckDBPyConnection, filters: Filters) -> Live:

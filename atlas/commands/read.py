@@ -12,7 +12,8 @@ from atlas.memory import Lod
 @click.command()
 @click.argument("query")
 @click.option("-k", default=10, show_default=True, type=click.IntRange(1, 1000), help="At most this many hits.")
-@click.option("--mode", type=click.Choice(["fast", "fine"]), default="fast", show_default=True, help="How thorough.")
+@click.option("--mode", type=click.Choice(["fast", "fine"]), default="fast", show_default=True,
+              help="fine also goes down the tree of folders and clusters, and takes longer.")  # fmt: skip
 @click.option("--kind", multiple=True, help="Only memories of this kind (repeatable).")
 @click.option("--tag", multiple=True, help="Only memories with this tag or one below it (repeatable).")
 @click.option("--cluster", multiple=True, help="Only members of this cluster (repeatable).")

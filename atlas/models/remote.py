@@ -1,6 +1,6 @@
-"""The remote embedder: a model behind an address, asked through litellm. Keys come from the environment alone.
+"""Models behind an address, asked through litellm: an embedder, and one that writes. Keys come from the environment.
 
-litellm is imported when the first text is embedded and not before: it takes three seconds, and fetches a price list
+litellm is imported when the first text is sent and not before: it takes three seconds, and fetches a price list
 unless it is told not to.
 """
 
@@ -27,6 +27,8 @@ _STOLEN = frozenset({(1, 82, 7), (1, 82, 8)})
 _BATCH = 64
 #: Seconds for the vector of a question, which a person waits for, and for a batch of passages.
 _ASK_SECONDS, _EMBED_SECONDS = 10.0, 60.0
+#: Seconds for an answer in words, which a person waits for too, and the most tokens it may have.
+_COMPLETE_SECONDS, _COMPLETE_TOKENS = 15.0, 500
 #: Seconds before each further try of a batch; a question has none.
 _PAUSES = (1.0, 4.0)
 #: Seconds for which a server that failed is not asked again, so that every search does not wait for it.
@@ -97,6 +99,50 @@ class RemoteEmbedder:
         raise AssertionError("the last try either answers or raises")
 
 
+class RemoteModel:
+    """A model that writes, by the name litellm has for it. Safe to use from threads."""
+
+    def __init__(self, model: str, api_base: str = "") -> None:
+        self._wanted = Choice("remote", model, api_base)
+        self._failed = ""
+        self._rests_until = 0.0
+
+    def complete(self, prompt: str) -> str:
+        """What the model answers to a prompt; raises Unavailable.
+
+        After a failure it is left alone for a while, so that every search does not wait for it.
+        """
+        if time.monotonic() < self._rests_until:
+            raise Unavailable(self._failed)
+        try:
+            return self._answer(prompt)
+        except Unavailable as err:
+            self._failed, self._rests_until = str(err), time.monotonic() + _REST
+            raise
+
+    def _answer(self, prompt: str) -> str:
+        litellm = _litellm()
+        try:
+            answer = litellm.completion(
+                model=self._wanted.model,
+                messages=[{"role": "user", "content": _sayable(prompt)}],
+                api_base=self._wanted.api_base or None,
+                timeout=_COMPLETE_SECONDS,
+                max_retries=1,  # it takes 0 for 2
+                max_tokens=_COMPLETE_TOKENS,
+                temperature=0,
+                drop_params=True,
+            )
+            text = answer.choices[0].message.content
+        except import_module("openai").OpenAIError as err:
+            raise Unavailable(_sentence(self._wanted, err, "llm.model")) from None
+        except (AttributeError, IndexError):
+            text = None
+        if not isinstance(text, str):
+            raise Unavailable(f"The model {self._wanted.model} did not answer with words: choose one that chats.")
+        return text
+
+
 @cache
 def _litellm() -> Any:
     """The library, of a version that may be imported, and told not to use the network for itself or to print."""
@@ -138,7 +184,7 @@ def _checked(answer: Any, count: int, model: str) -> NDArray[np.float32]:
     return scaled
 
 
-def _sentence(wanted: Choice, err: Exception) -> str:
+def _sentence(wanted: Choice, err: Exception, setting: str = "search.model") -> str:
     """One sentence with the next step. What the server says about a key is left out: it may repeat it."""
     place = wanted.api_base or "its provider"
     kind = type(err).__name__
@@ -149,7 +195,7 @@ def _sentence(wanted: Choice, err: Exception) -> str:
     if kind in {"Timeout", "APIConnectionError", "InternalServerError", "ServiceUnavailableError"}:
         return f"The model {wanted.model} at {place} does not answer ({kind}): see that it runs and can be reached."
     said = (str(err).strip() or kind).splitlines()[0][:200].rstrip(".")
-    return f"The model {wanted.model} at {place} cannot be used ({_without_keys(said)}): see `search.model`."
+    return f"The model {wanted.model} at {place} cannot be used ({_without_keys(said)}): see `{setting}`."
 
 
 def _without_keys(text: str) -> str:
