@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from atlas.memory import Link
 
@@ -28,6 +29,8 @@ _NOT_PARAGRAPH = re.compile(
 #: Lines after which a paragraph begins.
 _NO_TEXT_ABOVE = re.compile(r"\s*$| {0,3}(?:#{1,6}(?:[ \t]|$)|(?:=+|-+)[ \t]*$)")
 _WIKILINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
+#: The address of a Markdown link, in angle brackets or bare; pairs of parentheses may stand in the latter.
+_ADDRESS = re.compile(r"\]\(\s*(?:<([^<>\n]+)>|([^\s<>()]+(?:\([^\s()]*\)[^\s()]*)*))")
 #: `#` and what can stand in a tag: anything but space, ASCII punctuation except `-`, `_`, `/`, and the punctuation of
 #: other scripts. Emoji and their joiners are part of a tag.
 _TAG = re.compile(
@@ -121,6 +124,18 @@ def links(text: Plain) -> tuple[Link, ...]:
         embed = text.prose[start - 1 : start] == "!"
         found.append(Link(_bare(target), heading.strip(), alias.strip(), embed, start, end))
     return tuple(found)
+
+
+def addresses(text: Plain) -> Iterator[str]:
+    """The notes that `[Markdown](links.md)` outside code lead to: their paths as typed, without `../`, ending, heading.
+
+    Addresses of the web and of files that are no notes are left out.
+    """
+    for match in _ADDRESS.finditer(text.prose) if "](" in text.prose else ():
+        place = unquote(re.split(r"[#?]", match.group(1) or match.group(2), maxsplit=1)[0]).strip()
+        name, dot, ending = place.rpartition(".")
+        if name and dot and ending.lower() in {"md", "markdown"} and "://" not in place:
+            yield re.sub(r"^(?:\.{0,2}/)+", "", name)
 
 
 def retarget(body: str, choose: Callable[[Link], str | None]) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from atlas import chunks, markdown, words
 from atlas.credentials import masked
-from atlas.keys import joined, key, term_hash
+from atlas.keys import handle, joined, key, term_hash
 from atlas.memory import Memory
 
 
@@ -24,6 +24,8 @@ class Rows:
     """The rows of a batch of notes, column by column, ready for the database."""
 
     notes: list[tuple[Any, ...]] = field(default_factory=list)
+    handles: list[tuple[int, int]] = field(default_factory=list)
+    links: list[tuple[int, str, int]] = field(default_factory=list)
     chunk: list[tuple[Any, ...]] = field(default_factory=list)
     hashes: list[str] = field(default_factory=list)
     searched: list[str] = field(default_factory=list)
@@ -58,6 +60,8 @@ class Deriver:
         note, findings = read(data.replace(b"\r\n", b"\n"), "", mask=True)
         number, self._note = self._note, self._note + 1
         self.rows.notes.append(_note_row(number, blob, note, findings))
+        self.rows.handles += [(number, name) for name in _handles(note)]
+        self.rows.links += [(number, kind, name) for kind, name in _links(note)]
         for chunk in chunks.split(note):
             self._add(number, chunk.seq, chunk.heading, chunk.line, chunk.text, chunk.searched)
         return number
@@ -128,6 +132,27 @@ def _note_row(number: int, blob: str, note: markdown.Note, findings: Iterable[ma
         json.dumps([[f.line, f.kind, f.message] for f in findings], ensure_ascii=False),
         json.dumps(meta, ensure_ascii=False, default=str),
     )  # fmt: skip
+
+
+def _handles(note: markdown.Note) -> tuple[int, ...]:
+    """What the content answers to: title, aliases, written id. The names of its file are the listing's matter."""
+    names = (note.title, *note.aliases, _text(note.meta.get("id")))
+    return tuple(dict.fromkeys(handle(name) for name in names if name.strip()))
+
+
+def _links(note: markdown.Note) -> tuple[tuple[str, int], ...]:
+    """What the content leads to, each once: (`link`, handle) and, for what has taken its place, (`successor`, handle).
+
+    Links in the values of metadata count as Obsidian counts them.
+    """
+    found = [("link", target) for target in markdown.targets(note)]
+    for key_, value in note.meta.items():
+        values = [v for v in (value if isinstance(value, list) else [value]) if isinstance(v, str)]
+        linked = [target for v in values for target in markdown.targets_of(v)]
+        found += [("link", target) for target in linked]
+        if key_ == "superseded_by":
+            found += [("successor", target) for target in linked or values]
+    return tuple(dict.fromkeys((kind, handle(target)) for kind, target in found if target.strip()))
 
 
 def _text(value: object) -> str:

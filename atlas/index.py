@@ -223,6 +223,9 @@ def _drop_dead(con: duckdb.DuckDBPyConnection) -> None:
             "DELETE FROM chunks WHERE chunk NOT IN (SELECT chunk FROM names) AND note NOT IN (SELECT note FROM notes)"
         )
         con.execute("DELETE FROM postings WHERE chunk NOT IN (SELECT chunk FROM chunks)")
+        for table in ("handles", "links"):
+            con.execute(f"DELETE FROM {table} WHERE note NOT IN (SELECT note FROM notes)")
+        con.execute("DELETE FROM places WHERE path_key NOT IN (SELECT path_key FROM listing)")
         con.execute("DELETE FROM texts WHERE vec NOT IN (SELECT vec FROM chunks)")
         con.execute("DELETE FROM moments")
         con.execute("DELETE FROM gitblobs")

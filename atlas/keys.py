@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
 
+from atlas.words import fold
+
 #: Separates the items of a list kept in one column; no tag or name can contain it.
 SEP = "\x1f"
 
@@ -19,6 +21,24 @@ def term_hash(term: str) -> int:
 def key(text: str) -> int:
     """A number that stands for a text and orders it the same way in every index (63 bits of BLAKE2b)."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
+
+
+def handle(name: str) -> int:
+    """The number a name is known by. Case, accents, spacing and the ending of a note's file do not count.
+
+    >>> handle("Café  Noir.md") == handle("cafe noir"), handle("cafe") == handle("cafe noir")
+    (True, False)
+    """
+    plain = fold(" ".join(name.replace("\\", "/").replace("’", "'").split())).strip("/")
+    for ending in (".md", ".markdown"):
+        plain = plain.removesuffix(ending).rstrip()
+    return key(plain.encode("utf-8", "replace").decode())
+
+
+def path_handles(path: str) -> tuple[int, ...]:
+    """What a file answers to: its name, and its name with each of the folders above it, up to the whole path."""
+    parts = path.split("/")
+    return tuple(dict.fromkeys(handle("/".join(parts[first:])) for first in range(len(parts) - 1, -1, -1)))
 
 
 def joined(items: Iterable[str]) -> str:

@@ -15,10 +15,11 @@ from atlas.survey import is_memory
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A commit of one repository."""
+    """A commit of one repository, and when it was made: microseconds since 1970."""
 
     repository: git.Repository
     commit: str
+    made: float
 
     def tree(self) -> dict[str, str]:
         """The notes there were, path → Git's blob id."""
@@ -38,7 +39,8 @@ def moment(root: Path, name: str) -> Moment:
     repository = git.find(root)
     if repository is None:
         raise UsageError("This vault is not under Git, so it has no past: run `git init` in it.")
-    return Moment(repository, history.resolve(repository, name, now()))
+    commit = history.resolve(repository, name, now())
+    return Moment(repository, commit, float(repository.run("show", "--no-patch", "--format=%ct", commit)) * 1e6)
 
 
 def lineage(root: Path, since: str) -> tuple[Lineage, bool]:

@@ -19,7 +19,7 @@ import yaml
 from frontmatter.default_handlers import YAMLHandler
 
 from atlas import sections, yamledit
-from atlas.body import Heading, retarget
+from atlas.body import Heading, addresses, links, plain, retarget
 from atlas.dates import when
 from atlas.errors import Unparsable
 from atlas.memory import Finding, Link
@@ -51,6 +51,8 @@ __all__ = [
     "replace_section",
     "retarget_links",
     "semantic_key",
+    "targets",
+    "targets_of",
     "text_key",
     "unstack",
     "when",
@@ -118,6 +120,16 @@ def retarget_links(text: str, choose: Callable[[Link], str | None]) -> str:
     """The text with the targets of its wikilinks exchanged where `choose` gives a new one; code is left alone."""
     head = split(text)
     return head.head + retarget(head.body, choose)
+
+
+def targets(note: Note) -> list[str]:
+    """The notes that the body leads to, as they are named there: wikilinks, embeds and Markdown links to notes."""
+    return [*(link.target for link in note.links), *(addresses(plain(note.body)) if "](" in note.body else ())]
+
+
+def targets_of(text: str) -> list[str]:
+    """The same of a value of the metadata."""
+    return [link.target for link in links(plain(text))] if "[[" in text else []
 
 
 def unstack(text: str, *, path: str = "note") -> str:

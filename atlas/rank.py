@@ -36,17 +36,20 @@ class Weights:
     """The mix. One set serves dialogue turns, long chat messages and ordinary notes; the optimum is flat.
 
     `thread`, `vector`: weight of those rankers, lexical being 1. `length`: price of a note with endless chunks.
-    `names`, `time`, `links`, `tree`: weight of a full voice of those.
+    `names`, `time`, `links`, `tree`, `outdated`, `successor`: weight of a full voice of those. `names` is more than
+    all the others can give together, so that a named note comes first; what is outdated is lowered.
     """
 
     bm25: Shape = SHAPE
     thread: float = 0.25
     vector: float = 0.065
     length: float = 0.22
-    names: float = 1.0
-    time: float = 0.15
+    names: float = 4.0
+    time: float = 0.1
     links: float = 0.1
     tree: float = 0.5
+    outdated: float = -0.3
+    successor: float = 1.0
 
 
 DEFAULT = Weights()
@@ -161,8 +164,9 @@ def best(scores: Scores, voices: Sequence[Voice] = (), *, weights: Weights = DEF
     for voice in voices:
         said = np.zeros(len(total), np.float32)
         said[voice.note] = voice.value
-        total = total + np.float32(getattr(weights, voice.name)) * said
-        found = None if found is None else found | (said > 0)
+        weight = np.float32(getattr(weights, voice.name))
+        total = total + weight * said
+        found = None if found is None else found | (weight * said > 0)
         heard[voice.name] = said
     chunks = scores.chunks
     starts = chunks.note_starts

@@ -30,12 +30,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The answer to a search. `tree` is the commit the vault stands on, "" without one."""
+    """The answer to a search. `tree` is the commit the vault stands on, "" without one.
+
+    `ambiguous` are the paths of the memories that share a name the query uses; all of them are lifted.
+    """
 
     hits: tuple[Hit, ...]
     abstained: bool
     tree: str
     fresh: bool = True
+    ambiguous: tuple[str, ...] = ()
 
 
 class ReadingEngine:
@@ -108,10 +112,10 @@ class ReadingEngine:
         )
 
         def look(rankers: Sequence[Ranker] = ()) -> Found:
-            with self._reader_for(as_of) as (reader, moment):
+            with self._reader_for(as_of) as (reader, moment, clock):
                 vector = self._index.query_vector(query)
-                hits = reader.search(query, vector, replace(filters, moment=moment), k, rankers)
-                return Found(tuple(hits), not hits, moment or reader.head)
+                answer = reader.search(query, vector, replace(filters, moment=moment), k, rankers, clock=clock)
+                return Found(answer.hits, not answer.hits, moment or reader.head, ambiguous=answer.ambiguous)
 
         return look() if mode == "fast" else self._finer().search(query, look)
 
@@ -126,15 +130,15 @@ class ReadingEngine:
         return self._index.refresh(full=full, rebuild=rebuild, embed=True, progress=progress)
 
     @contextmanager
-    def _reader_for(self, as_of: str | None) -> Iterator[tuple[Reader, str]]:
-        """A reader of now, or one that knows a moment of the past, and which commit that is."""
+    def _reader_for(self, as_of: str | None) -> Iterator[tuple[Reader, str, float | None]]:
+        """A reader of now, or one that knows a moment of the past, which commit that is, and when it was made."""
         if as_of is None:
             with self._index.reader() as reader:
-                yield reader, ""
+                yield reader, "", None
             return
         moment = self._revisions.moment(as_of)
         with self._index.reader_at(moment) as reader:
-            yield reader, moment.commit
+            yield reader, moment.commit, moment.made
 
     def _finer(self) -> Fine:
         """What the fine mode needs. Loaded when asked for: a fast search shall not pay for it."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 #: Tables that only grow while a database lives, and the column that numbers their rows.
-_GROWING = {"notes": "note", "chunks": "chunk"}
+_GROWING = {"notes": "note", "chunks": "chunk", "handles": "note", "links": "note", "places": "place"}
 #: Tables that are small, or change anywhere.
 _WHOLE = ("listing", "moments")
 #: Postings appended since are merged with the others once they are this many, and this share of them.

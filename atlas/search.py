@@ -20,6 +20,7 @@ from atlas.bm25 import Field, Postings
 from atlas.keys import SEP, term_hash
 from atlas.memory import CLUSTER_PREFIX, Hit, Lod, Scope
 from atlas.rows import Found, Rows, SqlRows
+from atlas.voices import Voices
 
 if TYPE_CHECKING:
     import duckdb
@@ -70,6 +71,14 @@ class Filters:
             parts.append("coalesce(n.valid_from, n.created, -9e18) <= ? AND ? < coalesce(n.valid_to, 9e18)")
             values += [self.valid_at, self.valid_at]
         return " AND ".join(parts), values
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The hits of a query, best first, and the paths of notes that share a name it uses."""
+
+    hits: tuple[Hit, ...] = ()
+    ambiguous: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +156,7 @@ class Reader:
         self.rows = SqlRows(con) if rows is None else rows
         self._weights = replace(rank.DEFAULT, **mix)
         self._fields: OrderedDict[Filters, Live] = OrderedDict()
+        self._voices = Voices(con)
 
     def live(self, filters: Filters) -> Live:
         """The passages these filters let through; kept for the next query with the same ones."""
@@ -165,23 +175,28 @@ class Reader:
         filters: Filters,
         k: int,
         rankers: Sequence[Ranker] = (),
-    ) -> list[Hit]:
+        *,
+        clock: float | None = None,
+    ) -> Answer:
         """The best `k` notes. `query` is the query's vector, or None to rank by words alone.
 
-        `rankers` speak beside words and vectors, each knowing what was said before it.
+        What no longer holds at `clock` (microseconds since 1970, by default now) is lowered. `rankers` speak beside
+        words and vectors, each knowing what was said before it.
         """
         live = self.live(filters)
         if not len(live.chunk):
-            return []
+            return Answer()
         terms = words.query_weights(text)
         cosine = self._cosine(live, query)
         weights = rank.DEFAULT if cosine is None else self._weights
         postings = self._postings(live, list(terms))
         scores = rank.score(live.field, postings, len(terms), cosine, worth=list(terms.values()), weights=weights)
-        look = Look(text, filters, live, terms, postings, cosine, scores)
+        voices, ambiguous = self._voices.hear(text, filters, live.paths, scores, clock)
+        look = Look(text, filters, live, terms, postings, cosine, scores, tuple(voices))
         for ranker in rankers:
             look = replace(look, voices=(*look.voices, *ranker(self, look)))
-        return self._hits(live, rank.best(scores, look.voices, weights=weights, k=k), filters)
+        hits = self._hits(live, rank.best(scores, look.voices, weights=weights, k=k), filters)
+        return Answer(tuple(hits), ambiguous)
 
     def _postings(self, live: Live, terms: Sequence[str]) -> Postings:
         """Where the query's terms stand, by position in the field."""

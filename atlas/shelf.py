@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from atlas import derive, words
+from atlas.keys import key, path_handles
 from atlas.store import get_meta, insert, only_row, set_meta, transaction
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Shelf:
                 if stem not in self._names:
                     self._names[stem] = self._deriver.name(stem)
                 found[path] = self._names[stem]
+        self._place(notes)
         self.store()
         return found
 
@@ -59,6 +61,18 @@ class Shelf:
         if rows.notes or rows.chunk:
             with transaction(self.con):
                 self._insert(rows)
+
+    def _place(self, paths: Iterable[str]) -> None:
+        """Keep what each of these files answers to by its path, where that was never done."""
+        keys = {key(path): path for path in paths}
+        self.con.register("wanted", {"path_key": np.array(list(keys), dtype=np.int64)})
+        placed = self.con.execute("SELECT DISTINCT path_key FROM places SEMI JOIN wanted USING (path_key)").fetchall()
+        self.con.unregister("wanted")
+        first = self._next("places", "place")
+        new = sorted(keys.keys() - {path_key for (path_key,) in placed})
+        rows = [(first + n, number, name) for n, number in enumerate(new) for name in path_handles(keys[number])]
+        if rows:
+            insert(self.con, "places", derive.columns(("place", "path_key", "handle"), rows))
 
     def _titles(self, notes: list[int]) -> dict[int, str]:
         self.con.register("wanted", {"note": np.array(notes, dtype=np.int64)})
@@ -74,6 +88,10 @@ class Shelf:
     def _insert(self, rows: derive.Rows) -> None:
         if rows.notes:
             insert(self.con, "notes", derive.columns(derive.NOTE_COLUMNS, rows.notes))
+        if rows.handles:
+            insert(self.con, "handles", derive.columns(("note", "handle"), rows.handles))
+        if rows.links:
+            insert(self.con, "links", derive.columns(("note", "kind", "handle"), rows.links))
         if not rows.chunk:
             return
         table = derive.columns(derive.CHUNK_COLUMNS, rows.chunk)

@@ -34,6 +34,9 @@ CREATE TABLE texts(hash VARCHAR, vec INTEGER);
 CREATE TABLE models(
   name VARCHAR, signature VARCHAR, choice VARCHAR, file VARCHAR, dim INTEGER, rows INTEGER, ready BOOLEAN);
 CREATE TABLE names(name VARCHAR, chunk INTEGER);
+CREATE TABLE handles(note INTEGER, handle BIGINT);
+CREATE TABLE links(note INTEGER, kind VARCHAR, handle BIGINT);
+CREATE TABLE places(place INTEGER, path_key BIGINT, handle BIGINT);
 CREATE TABLE renames(place INTEGER, old VARCHAR, new VARCHAR);
 CREATE TABLE listing(
   path VARCHAR, blob VARCHAR, note INTEGER, size BIGINT, mtime BIGINT, ctime BIGINT, inode UBIGINT,
@@ -43,11 +46,12 @@ CREATE TABLE gitblobs(git VARCHAR, note INTEGER);
 """
 
 TABLES = (
-    "meta", "notes", "chunks", "postings", "texts", "models", "names", "renames", "listing", "moments", "gitblobs",
+    "meta", "notes", "chunks", "postings", "texts", "models", "names", "handles", "links", "places", "renames",
+    "listing", "moments", "gitblobs",
 )  # fmt: skip
 
 #: Raised with every change of SCHEMA or of the rows derived from the same bytes (tests/test_derive.py notices).
-STAMP = "3"
+STAMP = "4"
 
 #: Two threads are what the machines we measure on have; 256 MB bounds the first build of a large vault.
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {

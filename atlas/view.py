@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 _PASSAGE_LINES = 3
+_NAMED = 5
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -28,6 +29,15 @@ def hits(found: Sequence[Hit], *, explain: bool = False) -> str:
             lines.append(f"    score {hit.score:.3f}: {_reasons(hit.why)}")
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
+
+
+def ambiguous(paths: Sequence[str]) -> str:
+    """Which memories share the name that was asked for, on one line; "" if none do."""
+    if not paths:
+        return ""
+    shown = ", ".join(map(printable, paths[:_NAMED]))
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return f"{counted(len(paths), 'memory')} share this name: {shown}{more}."
 
 
 def _passage(text: str, label: str) -> list[str]:

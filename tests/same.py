@@ -34,6 +34,11 @@ _PASSAGES = """
     FROM listing l JOIN chunks c ON c.chunk = l.name_chunk
 """
 _POSTINGS = f"SELECT p.path, p.seq, term, tf FROM ({_PASSAGES}) p JOIN postings USING (chunk)"
+#: What every path answers to, by its content and by its place; and below, what it leads to.
+_HANDLES = """
+    SELECT l.path, 'content', h.handle FROM listing l JOIN handles h USING (note)
+    UNION ALL SELECT l.path, 'place', p.handle FROM listing l JOIN places p USING (path_key) WHERE l.note IS NOT NULL
+"""
 
 #: How far apart two sums of the same numbers in another order may lie.
 NOISE = 1e-4
@@ -44,7 +49,12 @@ def contents(vault: Path) -> dict[str, Any]:
     with duckdb.connect(str(vault / ".atlas" / "index.duckdb"), read_only=True) as con:
         meta = dict(con.execute("SELECT key, value FROM meta").fetchall())
         passages = con.execute(f"{_PASSAGES} ORDER BY path, seq").fetchall()
-        rows = {"notes": con.execute(_NOTES).fetchall(), "postings": con.execute(_POSTINGS).fetchall()}
+        rows = {
+            "notes": con.execute(_NOTES).fetchall(),
+            "postings": con.execute(_POSTINGS).fetchall(),
+            "handles": con.execute(_HANDLES).fetchall(),
+            "links": con.execute("SELECT l.path, k.kind, k.handle FROM listing l JOIN links k USING (note)").fetchall(),
+        }
         models = con.execute("SELECT file, dim FROM models WHERE ready ORDER BY rowid DESC").fetchall()
     rows["passages"] = [row[:6] for row in passages]
     vectors = _vectors(vault, models, [row[6] for row in passages])
@@ -73,7 +83,7 @@ def _vectors(
 def differences(kept: dict[str, Any], built: dict[str, Any]) -> list[str]:
     """Every place where two indexes hold something else, in words."""
     found = []
-    for table in ("notes", "passages", "postings", "meta"):
+    for table in ("notes", "passages", "postings", "handles", "links", "meta"):
         for key in sorted({*kept[table], *built[table]}):
             one, two = kept[table].get(key), built[table].get(key)
             if one != two:

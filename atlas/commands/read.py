@@ -46,11 +46,13 @@ def search(
             query, k=k, mode=mode, kind=kind, tag=tag, cluster=cluster, scope=scope, as_of=as_of, valid_at=valid_at
         )
     if as_json:
-        emit({"hits": found.hits, "abstained": found.abstained, "index": {"tree": found.tree, "fresh": found.fresh}})
+        index = {"tree": found.tree, "fresh": found.fresh}
+        emit({"hits": found.hits, "abstained": found.abstained, "ambiguous": found.ambiguous, "index": index})
     elif found.hits:
         click.echo(view.hits(found.hits, explain=explain))
     else:
         door.say("Nothing found.")
+    door.say(view.ambiguous(found.ambiguous))
     return 0
 
 
