@@ -99,7 +99,7 @@ def spans(text: str, now: datetime) -> tuple[Span, ...]:
         if joined and found and lead in _JOINTS:
             start = _resolved(joined[0], {"year": words.get("year", "")} | joined[1], today)
             end = _resolved(kind, words, today)
-            found[-1] = Span(start.start, end.end) if start and end else found[-1]
+            found[-1] = _from_to(start, end) if start and end else found[-1]
         elif lead not in {"", "and", "to", "through"} or _stands_alone(kind, words):
             span = _resolved(kind, words, today)
             found += [_turned(span, lead)] if span else []
@@ -120,6 +120,12 @@ def _named(text: str) -> Iterator[tuple[str, re.Match[str]]]:
 def _stands_alone(kind: str, words: dict[str, str]) -> bool:
     """Whether these words name a time with nothing before them: "May" alone is as often a verb, "summer" a season."""
     return kind not in {"month", "year", "season"} or bool(words.get("which") or (kind == "season" and "year" in words))
+
+
+def _from_to(one: Span, two: Span) -> Span:
+    """From the first of both to the end of the last, in whichever order they were named."""
+    starts, ends = ([d for d in both if d] for both in ((one.start, two.start), (one.end, two.end)))
+    return Span(min(starts), max(ends))
 
 
 def _turned(span: Span, lead: str) -> Span:
