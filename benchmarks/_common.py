@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import platform
+import sqlite3
 import statistics
 import subprocess
 import sys
 import tarfile
 import time
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from dataclasses import asdict, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from atlas import MemoryEngine, models, rank
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-_PACKAGES = ("duckdb", "numpy", "gitpython", "tokenizers", "wordllama", "pystemmer")
+_PACKAGES = (
+    "duckdb", "numpy", "gitpython", "tokenizers", "wordllama", "pystemmer", "onnxruntime", "sentence-transformers",
+)  # fmt: skip
 
 
 def machine() -> dict[str, Any]:
@@ -32,8 +39,19 @@ def machine() -> dict[str, Any]:
         "cpu": cpu,
         "system": f"{platform.system()} {platform.release().split('-')[0]}",
         "python": platform.python_version(),
-        "packages": {name: version(name) for name in _PACKAGES},
+        "sqlite": sqlite3.sqlite_version,
+        "git": subprocess.run(["git", "--version"], capture_output=True, text=True, check=True).stdout.split()[2],
+        "packages": _versions(),
     }
+
+
+def _versions() -> dict[str, str]:
+    """What decides the figures, as far as it is installed."""
+    found = {}
+    for name in _PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def _lines(file: str) -> list[str]:
@@ -52,6 +70,17 @@ def commit() -> str:
 def sha256(file: Path) -> str:
     """The hash that names a data file."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def config(engine: MemoryEngine) -> dict[str, Any]:
+    """What the engine ranks with: the model that made its vectors, and the weights of the fusion."""
+    embedding = engine.config.embedding
+    embedder = models.load(models.choice(engine.config))
+    return {
+        "embedding": embedding,
+        "model": embedder.name if embedder else "",
+        "weights": asdict(replace(rank.DEFAULT, **models.MIX.get(embedding, {}))),
+    }
 
 
 def keep(name: str, figures: dict[str, Any], **facts: Any) -> None:
