@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -120,16 +121,24 @@ def spread(seconds: Sequence[float]) -> dict[str, float]:
 
 
 def atlas(*words: str, cwd: Path) -> dict[str, Any]:
-    """Run the command line as a process of its own; what `--json` printed, with the wall and CPU seconds it took."""
-    began, before = time.perf_counter(), os.times()
-    done = subprocess.run(
-        [sys.executable, "-m", "atlas", *words, "--json"], cwd=cwd, capture_output=True, text=True, check=False
-    )
-    after = os.times()
-    if done.returncode:
-        sys.exit(f"atlas {' '.join(words)} exited with {done.returncode}: {done.stderr}")
-    cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return {"out": json.loads(done.stdout), "wall": time.perf_counter() - began, "cpu": cpu}
+    """Run the command line as a process of its own; see `process`."""
+    return process([sys.executable, "-m", "atlas", *words, "--json"], cwd=cwd)
+
+
+def process(words: Sequence[str], cwd: Path) -> dict[str, Any]:
+    """Run a program that prints JSON: that, the wall and CPU seconds it took, and the most memory it had."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        began = time.perf_counter()
+        child = subprocess.Popen(words, cwd=cwd, stdout=out, stderr=err)
+        _, status, used = os.wait4(child.pid, 0)
+        wall = time.perf_counter() - began
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        if child.returncode:
+            sys.exit(f"{' '.join(words)} exited with {child.returncode}: {err.read().decode()}")
+        peak = used.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+        return {"out": json.load(out), "wall": wall, "cpu": used.ru_utime + used.ru_stime, "peak MB": round(peak)}
 
 
 def unpack(archive: Path, folder: Path) -> Path:

@@ -2,14 +2,12 @@
 
     python benchmarks/vault.py [PATH/vault.tar.xz]
 
-Without a path, the vault is 4,000 generated notes. Whole processes are timed for the command line; "in process" is one
+Without a path, the vault is 4,000 made-up notes. Whole processes are timed for the command line; "in process" is one
 open engine. Every figure is the median of its runs; the survey of the folder is part of every search.
 """
 
 from __future__ import annotations
 
-import random
-import resource
 import sys
 import tempfile
 from itertools import islice
@@ -17,37 +15,27 @@ from pathlib import Path
 from typing import Any
 
 import _common
+import _notes
 
 from atlas import MemoryEngine
 
 QUERY = "kanban board plugin"
 COLD_RUNS, WARM_RUNS = 9, 50
+NOTES = 4000
 BRANCH_NOTES = 500
-
-
-def generated(folder: Path, count: int = 4000) -> Path:
-    """A vault of made-up notes: 20 folders, 30 to 300 words each, some links and tags."""
-    draw = random.Random(7)
-    words = [f"{a}{b}" for a in ("kan", "plu", "note", "graph", "sync", "board", "theme") for b in range(300)]
-    for n in range(count):
-        place = folder / f"area {n % 20}" / f"{draw.choice(words)} {n}.md"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        body = " ".join(draw.choices(words, k=draw.randint(30, 300)))
-        place.write_text(
-            f"# {draw.choice(words)} {n}\n\n{body}\n\nSee [[{draw.choice(words)}]]. #{draw.choice(words)}\n"
-        )
-    return folder
 
 
 def main(archive: Path | None) -> None:
     """Run everything on one vault and keep the figures."""
     with tempfile.TemporaryDirectory() as temp:
-        vault = _common.unpack(archive, Path(temp)) if archive else generated(Path(temp) / "vault")
+        vault = _common.unpack(archive, Path(temp)) if archive else _notes.write(Path(temp) / "vault", NOTES)
         _common.git(vault, "init", "--quiet", "--initial-branch=main")
         _common.git(vault, "add", "-A")
         _common.git(vault, "commit", "--quiet", "-m", "notes")
         figures = {**adoption(vault), **index_speed(vault), **search_speed(vault), **branches(vault)}
-    facts = {"data": archive.name, "sha256": _common.sha256(archive)} if archive else {"data": "4,000 generated notes"}
+    facts = (
+        {"data": archive.name, "sha256": _common.sha256(archive)} if archive else {"data": f"{NOTES:,} made-up notes"}
+    )
     _common.keep("vault" if archive else "vault-generated", figures, **facts)
 
 
@@ -67,7 +55,6 @@ def adoption(vault: Path) -> dict[str, Any]:
 def index_speed(vault: Path) -> dict[str, Any]:
     """First index, nothing changed, one file changed: whole processes."""
     first = [_common.atlas("index", "--rebuild", cwd=vault) for _ in range(3)]
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     nothing = [_common.atlas("index", cwd=vault) for _ in range(COLD_RUNS)]
     note = next(vault.rglob("[A-Za-z]*.md"))
     changed = []
@@ -77,7 +64,7 @@ def index_speed(vault: Path) -> dict[str, Any]:
     assert all(run["out"]["changed"] == 1 for run in changed)
     return {
         "first index": {**_common.spread([r["wall"] for r in first]), "cpu": round(min(r["cpu"] for r in first), 2)},
-        "peak memory MB": round(peak),
+        "peak memory MB": max(run["peak MB"] for run in first),
         "nothing changed": _common.spread([r["wall"] for r in nothing]),
         "one file changed": _common.spread([r["wall"] for r in changed]),
         "problems": [f"{s['path']}:{s['line']}: {s['reason']}" for s in first[0]["out"]["skipped"]],
