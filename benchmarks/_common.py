@@ -87,7 +87,7 @@ def config(engine: MemoryEngine) -> dict[str, Any]:
 def keep(name: str, figures: dict[str, Any], **facts: Any) -> None:
     """Print the figures and write them to `benchmarks/results/NAME.json`."""
     result = {
-        "benchmark": name,
+        "benchmark": name.partition("-")[0],
         "date": time.strftime("%Y-%m-%d"),
         "commit": commit(),
         "machine": machine(),

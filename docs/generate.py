@@ -25,6 +25,12 @@ from atlas.commands import COMMANDS, atlas  # noqa: E402 - a checkout need not b
 
 CLI, README, RESULTS = ROOT / "docs" / "cli.md", ROOT / "README.md", ROOT / "benchmarks" / "results"
 WIDTH = 100
+#: Each data set's results, with how its table is headed.
+_SETS = {
+    "locomo": "LoCoMo, each turn a memory",
+    "sessions": "LoCoMo, each session a memory",
+    "beam": "BEAM 100K, each message a memory",
+}
 _FIGURES = re.compile(r"(<!-- figures -->\n).*?(<!-- /figures -->)", re.DOTALL)
 _HEAD = """# The command line
 
@@ -84,27 +90,54 @@ def with_figures(readme: str, results: Path) -> str:
 
 
 def figures(results: Path) -> Iterator[str]:
-    """A table for each result file that is there."""
-    for name, table in (("locomo", _recall), ("vault", _speed)):
-        file = results / f"{name}.json"
-        if file.exists():
-            result = json.loads(file.read_text(encoding="utf-8"))
+    """The tables of the result files that are there."""
+    for name, title in _SETS.items():
+        static, local = _result(results, name), _result(results, f"{name}-local")
+        found = [result for result in (static, local) if result]
+        if found:
+            yield f"\n{_recall(title, found)}\n" + "\n".join(map(_measured, found)) + "\n"
+    for name, table in (("vault", _speed), ("scale", _scale)):
+        if result := _result(results, name):
             yield f"\n{table(result['figures'])}\n{_measured(result)}\n"
 
 
-def _recall(found: Mapping[str, Any]) -> str:
-    """Recall of evidence by category, and the times beside it."""
-    rows = {name: row for name, row in found.items() if "questions" in row}
-    shares = [key for key in next(iter(rows.values()), {}) if key.startswith("recall@")]
+def _result(results: Path, name: str) -> dict[str, Any]:
+    """What a benchmark kept; {} if it was not run."""
+    file = results / f"{name}.json"
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return found
+
+
+def _recall(title: str, results: Sequence[Mapping[str, Any]]) -> str:
+    """Recall of evidence: Atlas and what it is compared with, by each model; all questions, then the unseen half."""
+    found = {}
+    for result in results:
+        for method, rows in result["figures"]["recall"].items():
+            modelled = method == "Atlas" or "vectors" in method
+            found[f"{method} ({_model(result)})" if modelled else method] = rows
+    whole = next(iter(next(iter(found.values()))))
+    shares = [key for key in next(iter(found.values()))[whole] if key.startswith("recall@")]
+    ordered = sorted(found.items(), key=lambda item: not item[0].startswith("Atlas"))
     table = _table(
-        ["LoCoMo", *shares, "questions"],
-        [[name, *(f"{100 * row[k]:.1f} %" for k in shares), f"{row['questions']:,}"] for name, row in rows.items()],
+        [title, *shares, *(f"half B {share.removeprefix('recall')}" for share in shares)],
+        [
+            [name, *(f"{100 * rows[group][share]:.1f} %" for group in (whole, "half B") for share in shares)]
+            for name, rows in ordered
+        ],
     )
-    stored, search = found["ingest"], found["search seconds"]
+    figures = results[0]["figures"]
+    search, questions = figures["search seconds"], ordered[0][1][whole]["questions"]
     return (
-        f"{table}\n{stored['turns']:,} turns stored in {_seconds(stored['seconds'])}; "
-        f"a search takes {_seconds(search['median'])} (median of {search['runs']:,}).\n"
+        f"{table}\n{questions:,} questions ({whole}); {figures['ingest']['memories']:,} memories stored in "
+        f"{_seconds(figures['ingest']['seconds'])}; a search takes {_seconds(search['median'])} "
+        f"(median of {search['runs']:,}). {results[0]['halves']}.\n"
     )
+
+
+def _model(result: Mapping[str, Any]) -> str:
+    """The short name of the model behind the vectors: without the hash of its files."""
+    words = result["config"]["model"].split()
+    return str(words[1] if words[0] == "local" else words[0])
 
 
 def _speed(found: Mapping[str, Any]) -> str:
@@ -116,6 +149,27 @@ def _speed(found: Mapping[str, Any]) -> str:
     ]  # fmt: skip
     memories = found["adopted"]["memories"]
     return _table([f"A vault of {memories:,} notes", "median", "range", "runs"], rows)
+
+
+def _scale(found: Mapping[str, Any]) -> str:
+    """What grows with the vault, a column for each size; then the look into the past."""
+    sizes = found["sizes"]
+    rows = {
+        "building the index, notes a second": [f"{row['build']['notes a second']:,}" for row in sizes.values()],
+        "search in an open engine, median": [_seconds(row["warm"]["search"]["median"]) for row in sizes.values()],
+        "the same, 95th percentile": [_seconds(row["warm"]["search"]["p95"]) for row in sizes.values()],
+        "search as a process of its own": [_seconds(row["cold search"]["median"]) for row in sizes.values()],
+        "an edit until it is found": [_seconds(row["warm"]["edit to found"]["median"]) for row in sizes.values()],
+        "memory of an open engine at most": [f"{row['warm']['peak MB']:,} MB" for row in sizes.values()],
+        "index on disk": [f"{row['build']['index MB']:,.0f} MB" for row in sizes.values()],
+    }
+    table = _table(["Notes", *(f"{int(size):,}" for size in sizes)], [[name, *cells] for name, cells in rows.items()])
+    past = found["as of"]
+    return (
+        f"{table}\nA search of {past['notes']:,} notes as they were {past['commits back']:,} commits ago takes "
+        f"{_seconds(past['first time'])} the first time and {_seconds(past['later']['median'])} from then on, "
+        f"{past['ratio']:.2f} times one of today.\n"
+    )
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

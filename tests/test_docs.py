@@ -92,12 +92,17 @@ def test_figures_become_tables_and_absent_ones_are_left_out(tmp_path):
     assert "012345678 with changes" in text
     assert "LoCoMo" not in text
 
-    recall = {"recall@5": 0.627, "recall@10": 0.71, "questions": 1540}
-    figures = {"categories 1-4": recall, "ingest": {"turns": 5882, "seconds": 80.14}, "search seconds": spread}
-    write(tmp_path, "locomo.json", json.dumps(facts | {"benchmark": "locomo", "data": "l.json", "figures": figures}))
+    rows = {name: {"recall@5": 0.627, "recall@10": 0.71, "questions": 1540} for name in ("categories 1-4", "half B")}
+    figures = {"ingest": {"memories": 5882, "seconds": 80.14}, "search seconds": spread}
+    for name, model in (("locomo", "words-256"), ("locomo-local", "local Sentences 0123")):
+        recall = {"BM25": rows, "vectors alone": rows, "Atlas": rows}
+        result = facts | {"benchmark": "locomo", "data": "l.json", "halves": "B: the rest", "config": {"model": model}}
+        write(tmp_path, f"{name}.json", json.dumps(result | {"figures": figures | {"recall": recall}}))
     text = generate.with_figures(text, tmp_path)
-    assert "| categories 1-4 | 62.7 % | 71.0 % | 1,540 |" in text
-    assert "5,882 turns stored in 80 s" in text
+    assert text.count("62.7 % | 71.0 % | 62.7 % | 71.0 % |") == 5
+    assert text.index("| Atlas (words-256) |") < text.index("| Atlas (Sentences) |") < text.index("| BM25 |")
+    assert "| vectors alone (Sentences) |" in text
+    assert "1,540 questions (categories 1-4); 5,882 memories stored in 80 s" in text
     assert generate.with_figures(text, tmp_path) == text
     assert text.startswith("a\n<!-- figures -->\n\n|")
     assert text.endswith(".\n<!-- /figures -->\nb\n")
