@@ -55,9 +55,9 @@ EMBEDDERS = {
     "local": ("atlas.models.local", "LocalEmbedder"),
     "remote": ("atlas.models.remote", "RemoteEmbedder"),
 }
-#: What of `rank.Weights` is other where these answer: sentence models deserve more of a say than a table of tokens, and
-#: their best of many passages is high by chance more often. Chosen on half of LoCoMo and BEAM with MiniLM-L6.
-_SENTENCES = MappingProxyType({"vector": 0.12, "length": 0.45})
+#: What of `rank.Weights` is other where these answer: sentence models deserve more of a say than a table of tokens.
+#: Chosen with MiniLM-L6 on half of LoCoMo and BEAM, in the middle of a plateau (0.09 to 0.12).
+_SENTENCES = MappingProxyType({"vector": 0.1})
 MIX: Mapping[str, Mapping[str, Any]] = MappingProxyType({"local": _SENTENCES, "remote": _SENTENCES})
 #: The name of the default's vectors, here so that a look that finds nothing new need not load it.
 STATIC = "wordllama-l2-256"
