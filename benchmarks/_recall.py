@@ -95,7 +95,7 @@ def engine_answer(engine: MemoryEngine, **options: Any) -> Answer:
 def run(name: str, doc: str, load: Callable[[Path], DataSet], groups: Sequence[Group], **facts: str) -> None:
     """Store the data set named on the command line, ask everybody, keep the figures. `doc` is what `--help` says."""
     wanted = _options(doc)
-    with _vault(wanted) as vault:
+    with _vault(wanted) as (vault, kept):
         began = time.perf_counter()
         by_scope, questions = _stored(vault, load(wanted.data))
         storing, began = time.perf_counter() - began, time.perf_counter()
@@ -110,8 +110,10 @@ def run(name: str, doc: str, load: Callable[[Path], DataSet], groups: Sequence[G
         recall[method] = Tally(questions, answer).rows(groups)
     figures = {
         "recall": recall,
-        "ingest": {"memories": sum(map(len, by_scope.values())), "seconds": round(storing, 1)},
-        "embedding seconds": round(embedding, 1),
+        "ingest": {
+            "memories": sum(map(len, by_scope.values())),
+            **({} if kept else {"seconds": round(storing, 1), "embedding seconds": round(embedding, 1)}),
+        },
         "search seconds": _common.spread(tally.seconds),
     }
     file = name if wanted.embedding == "static" else f"{name}-{wanted.embedding}"
@@ -128,16 +130,17 @@ def _options(doc: str) -> argparse.Namespace:
 
 
 @contextmanager
-def _vault(wanted: argparse.Namespace) -> Iterator[Path]:
-    """A vault with these settings, kept if a folder was named for it."""
+def _vault(wanted: argparse.Namespace) -> Iterator[tuple[Path, bool]]:
+    """A vault with these settings, and whether an earlier run kept it."""
     with tempfile.TemporaryDirectory() as folder:
         place = wanted.vault or Path(folder) / "vault"
+        kept = place.exists()
         with MemoryEngine(place):
             _common.identify(place)
         model = f'model = "{Path(wanted.model).resolve().as_posix()}"\n' if wanted.model else ""
         settings = f'[search]\nembedding = "{wanted.embedding}"\n{model}'
         (place / "atlas.toml").write_text(settings, encoding="utf-8")
-        yield place
+        yield place, kept
 
 
 def _stored(vault: Path, data: DataSet) -> tuple[dict[str, dict[str, str]], list[Question]]:

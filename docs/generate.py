@@ -126,11 +126,11 @@ def _recall(title: str, results: Sequence[Mapping[str, Any]]) -> str:
         ],
     )
     figures = results[0]["figures"]
-    search, questions = figures["search seconds"], ordered[0][1][whole]["questions"]
+    ingest, search, questions = figures["ingest"], figures["search seconds"], ordered[0][1][whole]["questions"]
+    stored = f" stored in {_seconds(ingest['seconds'])}" if "seconds" in ingest else ""
     return (
-        f"{table}\n{questions:,} questions ({whole}); {figures['ingest']['memories']:,} memories stored in "
-        f"{_seconds(figures['ingest']['seconds'])}; a search takes {_seconds(search['median'])} "
-        f"(median of {search['runs']:,}). {results[0]['halves']}.\n"
+        f"{table}\n{questions:,} questions ({whole}); {ingest['memories']:,} memories{stored}; a search takes "
+        f"{_seconds(search['median'])} (median of {search['runs']:,}). {results[0]['halves']}.\n"
     )
 
 
