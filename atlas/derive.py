@@ -25,7 +25,7 @@ class Rows:
 
     notes: list[tuple[Any, ...]] = field(default_factory=list)
     handles: list[tuple[int, int]] = field(default_factory=list)
-    links: list[tuple[int, str, int]] = field(default_factory=list)
+    links: list[tuple[int, int, bool]] = field(default_factory=list)
     chunk: list[tuple[Any, ...]] = field(default_factory=list)
     hashes: list[str] = field(default_factory=list)
     searched: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Deriver:
         number, self._note = self._note, self._note + 1
         self.rows.notes.append(_note_row(number, blob, note, findings))
         self.rows.handles += [(number, name) for name in _handles(note)]
-        self.rows.links += [(number, kind, name) for kind, name in _links(note)]
+        self.rows.links += [(number, *link) for link in _links(note)]
         for chunk in chunks.split(note):
             self._add(number, chunk.seq, chunk.heading, chunk.line, chunk.text, chunk.searched)
         return number
@@ -140,19 +140,18 @@ def _handles(note: markdown.Note) -> tuple[int, ...]:
     return tuple(dict.fromkeys(handle(name) for name in names if name.strip()))
 
 
-def _links(note: markdown.Note) -> tuple[tuple[str, int], ...]:
-    """What the content leads to, each once: (`link`, handle) and, for what has taken its place, (`successor`, handle).
+def _links(note: markdown.Note) -> tuple[tuple[int, bool], ...]:
+    """What the content leads to, each once: its handle, and whether that is said to have taken the note's place.
 
     Links in the values of metadata count as Obsidian counts them.
     """
-    found = [("link", target) for target in markdown.targets(note)]
-    for key_, value in note.meta.items():
+    found = [(target, False) for target in markdown.targets(note)]
+    for name, value in note.meta.items():
         values = [v for v in (value if isinstance(value, list) else [value]) if isinstance(v, str)]
         linked = [target for v in values for target in markdown.targets_of(v)]
-        found += [("link", target) for target in linked]
-        if key_ == "superseded_by":
-            found += [("successor", target) for target in linked or values]
-    return tuple(dict.fromkeys((kind, handle(target)) for kind, target in found if target.strip()))
+        found += [(target, False) for target in linked]
+        found += [(target, True) for target in linked or values if name == "superseded_by"]
+    return tuple(dict.fromkeys((handle(target), replaced) for target, replaced in found if target.strip()))
 
 
 def _text(value: object) -> str:

@@ -91,7 +91,7 @@ class Shelf:
         if rows.handles:
             insert(self.con, "handles", derive.columns(("note", "handle"), rows.handles))
         if rows.links:
-            insert(self.con, "links", derive.columns(("note", "kind", "handle"), rows.links))
+            insert(self.con, "links", derive.columns(("note", "handle", "replaced"), rows.links))
         if not rows.chunk:
             return
         table = derive.columns(derive.CHUNK_COLUMNS, rows.chunk)

@@ -35,7 +35,7 @@ CREATE TABLE models(
   name VARCHAR, signature VARCHAR, choice VARCHAR, file VARCHAR, dim INTEGER, rows INTEGER, ready BOOLEAN);
 CREATE TABLE names(name VARCHAR, chunk INTEGER);
 CREATE TABLE handles(note INTEGER, handle BIGINT);
-CREATE TABLE links(note INTEGER, kind VARCHAR, handle BIGINT);
+CREATE TABLE links(note INTEGER, handle BIGINT, replaced BOOLEAN);
 CREATE TABLE places(place INTEGER, path_key BIGINT, handle BIGINT);
 CREATE TABLE renames(place INTEGER, old VARCHAR, new VARCHAR);
 CREATE TABLE listing(

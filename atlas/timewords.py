@@ -39,9 +39,8 @@ _COUNTS = {
 }  # fmt: skip
 _DAY_WORDS = {"day before yesterday": -2, "yesterday": -1, "last night": -1, "tomorrow": 1, "today": 0, "tonight": 0}
 #: A text without a digit and without one of these begins of words names no time, and is spared the patterns.
-_TELLING = re.compile(
-    rf"\d|\b(?:{'|'.join([*_MONTH, *_SEASONS, *_WEEKDAYS])}|to(?:day|night|morrow)|yester|last|past|this|next|ago)"
-)
+_BEGINS = ("today", "tonight", "tomorrow", "yester", "last", "past", "previous", "this", "next", "ago")
+_TELLING = rf"\d|\b(?:{'|'.join([*_MONTH, *_SEASONS, *_WEEKDAYS, *_BEGINS])})"
 
 #: Words before a time that turn it into another span, and those that only tell that a time follows.
 _SINCE, _AFTER, _BEFORE, _UNTIL = {"since"}, {"after"}, {"before"}, {"until", "till", "by"}
@@ -87,7 +86,7 @@ def spans(text: str, now: datetime) -> tuple[Span, ...]:
     [('2026-05-11', '2026-05-18'), ('2023-05-01', '2023-06-01')]
     """
     lowered = text.lower()
-    if not _TELLING.search(lowered):
+    if not re.search(_TELLING, lowered):
         return ()
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     found: list[Span] = []

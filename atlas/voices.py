@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from atlas import config, links, names, times
-from atlas.store import only_row
 from atlas.timewords import spans
 
 if TYPE_CHECKING:
@@ -76,9 +75,9 @@ class Voices:
     def _known(self) -> tuple[bool, bool]:
         """Whether any note links to anything, and whether any says until when it holds."""
         if self._linked is None:
-            self._linked, self._ends = only_row(
-                self._con, "SELECT EXISTS(FROM links), EXISTS(FROM notes WHERE valid_to IS NOT NULL)"
-            )
+            # Two questions: one with both takes DuckDB twice as long.
+            self._linked = bool(self._con.execute("SELECT 1 FROM links LIMIT 1").fetchall())
+            self._ends = bool(self._con.execute("SELECT 1 FROM notes WHERE valid_to IS NOT NULL LIMIT 1").fetchall())
         return self._linked, self._ends
 
     def _graph(self, filters: Filters, paths: NDArray[np.int64]) -> links.Graph:

@@ -53,7 +53,9 @@ def contents(vault: Path) -> dict[str, Any]:
             "notes": con.execute(_NOTES).fetchall(),
             "postings": con.execute(_POSTINGS).fetchall(),
             "handles": con.execute(_HANDLES).fetchall(),
-            "links": con.execute("SELECT l.path, k.kind, k.handle FROM listing l JOIN links k USING (note)").fetchall(),
+            "links": con.execute(
+                "SELECT l.path, k.handle, k.replaced FROM listing l JOIN links k USING (note)"
+            ).fetchall(),
         }
         models = con.execute("SELECT file, dim FROM models WHERE ready ORDER BY rowid DESC").fetchall()
     rows["passages"] = [row[:6] for row in passages]
