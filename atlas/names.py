@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
 
+    from atlas.rows import Answering, Rows
     from atlas.search import Filters
 
 #: No name is longer, in characters.
@@ -60,13 +61,16 @@ def read(text: str) -> dict[str, float]:
     return found
 
 
-def named(con: duckdb.DuckDBPyConnection, text: str, filters: Filters, paths: NDArray[np.int64]) -> Named | None:
+def named(
+    con: duckdb.DuckDBPyConnection, rows: Rows, text: str, filters: Filters, paths: NDArray[np.int64]
+) -> Named | None:
     """The live notes that a query names; `paths` are their path keys. None if it names none of them."""
     asked = read(text)
     worth = {handle(name): value for name, value in sorted(asked.items(), key=lambda item: item[1])}
-    rows = _answering(con, worth, {name.lower(): handle(name) for name in asked if _is_id(name)}, filters)
+    known = rows.answering(list(worth))
+    found = _answering(con, known, {name.lower(): handle(name) for name in asked if _is_id(name)}, filters)
     value_of, sharing = dict[int, float](), dict[int, set[str]]()
-    for number, path_key, path in rows:
+    for number, path_key, path in found:
         value_of[path_key] = max(worth[number], value_of.get(path_key, 0))
         sharing.setdefault(number, set()).add(path)
     places = np.flatnonzero(np.isin(paths, list(value_of))) if value_of else ()
@@ -78,18 +82,13 @@ def named(con: duckdb.DuckDBPyConnection, text: str, filters: Filters, paths: ND
 
 
 def _answering(
-    con: duckdb.DuckDBPyConnection, handles: Iterable[int], ids: Mapping[str, int], filters: Filters
+    con: duckdb.DuckDBPyConnection, known: Answering, ids: Mapping[str, int], filters: Filters
 ) -> list[tuple[int, int, str]]:
     """(handle, path key, path) of every note the filters let through that answers to a handle or has one of the ids."""
-    numbers = _listed(handles)
-    known = con.execute(
-        f"SELECT handle, note, NULL FROM handles WHERE handle IN ({numbers}) "
-        f"UNION ALL SELECT handle, NULL, path_key FROM places WHERE handle IN ({numbers})"
-    ).fetchall()
-    if not known and not ids:
+    if not any(known) and not ids:
         return []
     where, values = filters.sql()
-    notes, keys = ({n for _, *both in known if (n := both[side]) is not None} for side in (0, 1))
+    notes, keys = ({number for _, number in side} for side in known)
     rows = con.execute(
         f"SELECT l.note, l.path_key, l.path, lower(l.ident) FROM {filters.table} l JOIN notes n USING (note) "
         f"WHERE {where} AND (l.note IN ({_listed(notes)}) OR l.path_key IN ({_listed(keys)}) "
@@ -97,12 +96,13 @@ def _answering(
         [*values, *ids],
     ).fetchall()
     by_note, by_key = dict[int, list[int]](), dict[int, list[int]]()
-    for number, note, path_key in known:
-        (by_key.setdefault(path_key, []) if note is None else by_note.setdefault(note, [])).append(number)
+    for side, answers in zip(known, (by_note, by_key), strict=True):
+        for name, number in side:
+            answers.setdefault(number, []).append(name)
     found = []
     for note, path_key, path, ident in rows:
-        answers = [*by_note.get(note, []), *by_key.get(path_key, []), *([ids[ident]] if ident in ids else [])]
-        found += [(number, path_key, path) for number in set(answers)]
+        names = {*by_note.get(note, []), *by_key.get(path_key, []), *([ids[ident]] if ident in ids else [])}
+        found += [(name, path_key, path) for name in names]
     return found
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from atlas.rows import NOTHING, Found, Listed, Passage
+from atlas.rows import NOTHING, Answering, Found, Listed, Passage
 from atlas.store import SCHEMA, TABLES, only_row
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Resident:
         self._last = dict.fromkeys((*_GROWING, "postings"), -1)
         self._notes, self._passages = _Numbered(), _Numbered()
         self._postings: list[_Segment] = []
+        self._answers = {"handles": _Handles(), "places": _Handles()}
         self._places: dict[str, dict[int, tuple[str, str, int]]] = {}
         self.moments: set[str] = set()
 
@@ -50,6 +51,7 @@ class Resident:
         self._notes.add(self._news("note, label, summary, kind, trust, created", "notes", "note"))
         self._passages.add(self._news("chunk, heading, line, text", "chunks", "chunk"))
         self._add_postings()
+        self._add_handles()
         for table, column in _GROWING.items():
             rows = "* REPLACE ('' AS text, '' AS context)" if table == "chunks" else "*"
             con.execute(
@@ -81,6 +83,10 @@ class Resident:
             found[number] = Listed(path, ident, *self._notes.get(note))
         return found
 
+    def answering(self, handles: Sequence[int]) -> Answering:
+        """What answers to these handles, alive or not."""
+        return self._answers["handles"].find(handles), self._answers["places"].find(handles)
+
     def _load_places(self, moment: str) -> dict[int, tuple[str, str, int]]:
         table, values = ("moments WHERE moment = ? AND", [moment]) if moment else ("listing WHERE", [])
         rows = self._con.execute(
@@ -92,6 +98,13 @@ class Resident:
         return self._con.execute(
             f"SELECT {columns} FROM disk.{table} WHERE {number} > {self._last[table]} ORDER BY {number}"
         ).fetchall()
+
+    def _add_handles(self) -> None:
+        for (table, answers), column in zip(self._answers.items(), ("note", "path_key"), strict=True):
+            found = self._con.execute(
+                f"SELECT handle, {column} FROM disk.{table} WHERE {_GROWING[table]} > {self._last[table]}"
+            ).fetchnumpy()
+            answers.add(found["handle"], found[column])
 
     def _add_postings(self) -> None:
         found = self._con.execute(
@@ -123,6 +136,30 @@ class _Numbered:
     def get(self, number: int) -> tuple[Any, ...]:
         """The row of a number that is there."""
         return self._rows[bisect_left(self._numbers, number)]
+
+
+class _Handles:
+    """Numbers by the handles they answer to; put in order when first asked."""
+
+    def __init__(self) -> None:
+        self._handle, self._number = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._in_order = True
+
+    def add(self, handle: NDArray[np.int64], number: NDArray[np.int64]) -> None:
+        """Append pairs."""
+        if len(handle):
+            self._handle = np.concatenate([self._handle, handle])
+            self._number = np.concatenate([self._number, number])
+            self._in_order = False
+
+    def find(self, handles: Sequence[int]) -> list[tuple[int, int]]:
+        """Each handle with each number that answers to it."""
+        if not self._in_order:
+            order = np.argsort(self._handle, kind="stable")
+            self._handle, self._number, self._in_order = self._handle[order], self._number[order], True
+        wanted = np.array(handles, np.int64)
+        spans = zip(handles, *(np.searchsorted(self._handle, wanted, side) for side in ("left", "right")), strict=True)
+        return [(handle, number) for handle, start, end in spans for number in self._number[start:end].tolist()]
 
 
 class _Segment:

@@ -40,6 +40,10 @@ Found = tuple["NDArray[np.int32]", "NDArray[np.uint16]"]
 NOTHING: Found = np.zeros(0, np.int32), np.zeros(0, np.uint16)
 
 
+#: (handle, note) and (handle, path key): what answers to a handle by its content, and by its path.
+Answering = tuple[list[tuple[int, int]], list[tuple[int, int]]]
+
+
 class Rows(Protocol):
     """Where rows come from."""
 
@@ -53,6 +57,10 @@ class Rows(Protocol):
 
     def listed(self, keys: Sequence[int], moment: str) -> Mapping[int, Listed]:
         """Notes by the keys of their paths, as of a commit whose listing is kept, or "" for now."""
+        ...
+
+    def answering(self, handles: Sequence[int]) -> Answering:
+        """What answers to these handles (see `keys.handle`), alive or not."""
         ...
 
 
@@ -87,6 +95,13 @@ class SqlRows:
             keys,
         )
         return {number: Listed(*row) for number, row in rows.items()}
+
+    def answering(self, handles: Sequence[int]) -> Answering:
+        """What answers to these handles."""
+        numbers = ", ".join(map(str, handles)) or "NULL"
+        by_content = self._con.execute(f"SELECT handle, note FROM handles WHERE handle IN ({numbers})").fetchall()
+        by_path = self._con.execute(f"SELECT handle, path_key FROM places WHERE handle IN ({numbers})").fetchall()
+        return by_content, by_path
 
     def _by_number(self, sql: str, column: str, numbers: Sequence[int]) -> dict[int, tuple[Any, ...]]:
         if not numbers:

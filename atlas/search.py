@@ -156,7 +156,7 @@ class Reader:
         self.rows = SqlRows(con) if rows is None else rows
         self._weights = replace(rank.DEFAULT, **mix)
         self._fields: OrderedDict[Filters, Live] = OrderedDict()
-        self._voices = Voices(con)
+        self._voices = Voices(con, self.rows)
 
     def live(self, filters: Filters) -> Live:
         """The passages these filters let through; kept for the next query with the same ones."""

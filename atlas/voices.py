@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from atlas.rank import Scores, Voice
+    from atlas.rows import Rows
     from atlas.search import Filters
 
 T = TypeVar("T")
@@ -31,8 +32,8 @@ _KEPT = 8
 class Voices:
     """The rankers of one state of the index. `paths` are always the path keys of the live notes, by ordinal."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
-        self._con = con
+    def __init__(self, con: duckdb.DuckDBPyConnection, rows: Rows) -> None:
+        self._con, self._rows = con, rows
         self._linked: bool | None = None
         self._ends = False
         self._graphs: OrderedDict[Filters, links.Graph] = OrderedDict()
@@ -45,7 +46,7 @@ class Voices:
 
         `clock`, in microseconds since 1970, is when a note has to hold not to be outdated; the present, if not given.
         """
-        named = names.named(self._con, text, filters, paths)
+        named = names.named(self._con, self._rows, text, filters, paths)
         found = [
             named.voice if named else None,
             self._time(text, filters, paths),

@@ -35,6 +35,11 @@ def _compare(engine: ReadingEngine) -> None:
         assert kept.passages(chunks) == stored.passages(chunks)
         keys = [key for (key,) in con.execute("SELECT path_key FROM listing WHERE note IS NOT NULL").fetchall()]
         assert kept.listed(keys, "") == stored.listed(keys, "")
+        handles = con.execute("SELECT handle FROM handles UNION SELECT handle FROM places").fetchall()
+        for (handle,) in [*handles, (7,)]:
+            assert [sorted(side) for side in kept.answering([handle])] == [
+                sorted(side) for side in stored.answering([handle])
+            ]
 
 
 @pytest.mark.parametrize("floor", [0, 10**9], ids=["merged at once", "never merged"])
