@@ -19,7 +19,10 @@ import numpy as np
 from atlas.memory import Hit
 from atlas.reading import ReadingEngine
 
-QUERIES = ("boiler pressure", "heron", "which valve was replaced", "réunion 备份", "sub note zebra", "alpha")
+QUERIES = (
+    "boiler pressure", "heron", "which valve was replaced", "réunion 备份", "sub note zebra", "alpha", "Boiler",
+    "what of [[Valve]] in 2026",
+)  # fmt: skip
 
 _NOTES = """
     SELECT l.path, l.blob, l.ident, l.problem, l.path_key, n.* EXCLUDE (note)

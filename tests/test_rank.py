@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from atlas import bm25
 from atlas.bm25 import SHAPE, Field, Postings, Shape, idf, saturation
-from atlas.rank import DEFAULT, Weights, rank
+from atlas.rank import DEFAULT, Voice, Weights, best, rank, score
 
 PLAIN = Weights(Shape(window=()), thread=0, vector=0, length=0)
 
@@ -24,6 +24,10 @@ def chunks(note: list[int], thread: list[int] | None = None, words: list[int] | 
 def found(*rows: tuple[int, int, int]) -> Postings:
     """Rows of term, chunk, tf."""
     return Postings(*np.array(rows, np.int32).reshape(-1, 3).T)
+
+
+def voice(name: str, said: dict[int, float]) -> Voice:
+    return Voice(name, np.array(list(said), np.int32), np.array(list(said.values()), np.float32))
 
 
 def cosines(*values: float) -> np.ndarray:
@@ -149,6 +153,23 @@ def test_equal_cosines_are_no_opinion():
     ranking = rank(chunks([0, 1, 2]), found((0, 1, 1)), 1, cosines(0.3, 0.3, 0.3))
     assert ranking.note.tolist() == [1, 0, 2]
     assert ranking.score[1:].tolist() == [0, 0]
+
+
+def test_a_voice_lifts_finds_and_lowers():
+    """One word: notes 0 and 1 hold it, 2 and 3 do not. A voice of praise finds a note, one of blame never does."""
+    scores = score(chunks([0, 1, 2, 3]), found((0, 0, 1), (0, 1, 1)), 1)
+    names, blame = voice("names", {2: 1.0}), voice("outdated", {0: 1.0, 3: 1.0})
+    ranking = best(scores, [names, blame])
+    assert ranking.note.tolist() == [2, 1, 0]
+    assert ranking.score[2] == pytest.approx(scores.note[0] + DEFAULT.outdated)
+    assert [ranking.why(place).get("names", (0, 0))[0] for place in range(3)] == [1, 0, 0]
+
+
+def test_a_named_note_comes_first_whatever_the_others_say():
+    loud = [voice(name, {0: 1.0}) for name in ("time", "links", "tree", "successor")]
+    scores = score(chunks([0, 1]), found((0, 0, 9), (1, 0, 9)), 2, cosines(1.0, -1.0))
+    ranking = best(scores, [*loud, voice("names", {1: 1.0}), voice("outdated", {1: 1.0})])
+    assert ranking.note.tolist() == [1, 0]
 
 
 def test_each_ranker_tells_its_place():

@@ -39,7 +39,9 @@ def search(
 ) -> int:
     """Find memories by their words and their meaning.
 
-    Files changed since the last time, committed or not, are found as they are now.
+    Files changed since the last time, committed or not, are found as they are now. A query that is the whole title,
+    alias, file name, path or id of a memory finds that one first. A time in it, such as "last week" or "in May 2023",
+    lifts what is of that time.
     """
     with door.reading(search=True) as engine:
         found = engine.search(

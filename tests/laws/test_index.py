@@ -40,6 +40,7 @@ TEXTS = (
     b"\x00\x01\xff binary \x00",
     b"# One\n\nfirst alpha\n\n## Two\n\nsecond boiler\n\n### Three\n\n" + b"pressure and heron again. " * 120,
     b"caf\xe9 valve\n",
+    b"---\naliases: [Valve]\nsuperseded_by: '[[c]]'\n---\n# Heron\n\nSee [it](../sub/c.md), ![[R\xc3\xa9union]].\n",
 )
 SAYINGS = (
     "The boiler valve was replaced on Monday because the pressure fell.",
