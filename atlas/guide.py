@@ -53,8 +53,8 @@ def walk(tree: Tree, heard: Heard, question: str, complete: Callable[[str], str]
         shown = _best(tree, heard, _opened(tree, front))
         if not len(shown):
             break
-        answer = complete(_prompt(tree, question, shown))
-        chosen = shown[_numbers(answer, len(shown))]
+        # Where one thing is left, there is nothing to ask.
+        chosen = shown if len(shown) == 1 else shown[_numbers(complete(_prompt(tree, question, shown)), len(shown))]
         notes = np.concatenate((notes, chosen[tree.kind[chosen] == NOTE]))
         front = chosen[tree.kind[chosen] == BRANCH]
         if not len(front):
@@ -63,7 +63,7 @@ def walk(tree: Tree, heard: Heard, question: str, complete: Callable[[str], str]
 
 
 def _opened(tree: Tree, front: Places) -> Places:
-    """What lies in these nodes. A folder that holds one folder and nothing else is gone through: there is no choice."""
+    """What lies in these nodes, through any folder that holds one folder and nothing else."""
     below = tree.children(front)
     while len(below) == 1 and tree.kind[below[0]] == BRANCH:
         below = tree.children(below)
