@@ -1,11 +1,13 @@
-"""The remote embedder: without litellm one sentence; with it, a real server on loopback that speaks the protocol."""
+"""Remote models: without litellm one sentence; with it, a real server on loopback that speaks the protocol."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +22,7 @@ from atlas import models
 from atlas.engine import MemoryEngine
 from atlas.errors import Unavailable
 from atlas.models import Choice, remote
+from atlas.models.remote import RemoteModel
 from atlas.template import create
 
 KEY = "sk-loopback-0123456789abcdef"
@@ -88,29 +91,42 @@ class Server:
     asked: list[dict] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     failures: list[int] = field(default_factory=list)
+    answers: list[str | None] = field(default_factory=list)
     lose: int = 0
+    wait: float = 0
 
 
 @pytest.fixture
 def server(monkeypatch, tmp_path) -> Iterator[Server]:
-    """An HTTP server that speaks the OpenAI embeddings protocol; it answers in reverse order, which is allowed."""
+    """An HTTP server that speaks OpenAI's protocol; it gives vectors in reverse order, which is allowed."""
     state = Server()
     (tmp_path / "model").write_text("32 served")
     model = embedders.HashedEmbedder(Choice("local", str(tmp_path / "model")))
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
+            time.sleep(state.wait)
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             state.asked.append(asked | {"path": self.path})
             state.keys.append(self.headers.get("Authorization", ""))
             if state.failures:
                 self.reply(state.failures.pop(0), {"error": {"message": f"no, {KEY}", "type": "x", "code": "x"}})
                 return
+            if self.path.endswith("/chat/completions"):
+                self.chat(asked)
+                return
             vectors = 3 * model.embed(asked["input"])
             data = [{"object": "embedding", "index": n, "embedding": v.tolist()} for n, v in enumerate(vectors)]
             data = data[::-1][state.lose :]
             usage = {"prompt_tokens": 1, "total_tokens": 1}
             self.reply(200, {"object": "list", "model": asked["model"], "data": data, "usage": usage})
+
+        def chat(self, asked):
+            message = {"role": "assistant", "content": state.answers.pop(0)}
+            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+            choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+            head = {"id": "1", "object": "chat.completion", "created": 1, "model": asked["model"]}
+            self.reply(200, {**head, "choices": choices, "usage": usage})
 
         def reply(self, code, value):
             body = json.dumps(value).encode()
@@ -231,6 +247,103 @@ def test_a_vault_ranks_by_it_and_writes_no_key(server, repo):
     assert held == []
 
 
+# ------------------------------------------------------------ a model that writes
+
+
+@pytest.mark.llm
+def test_a_model_completes_a_prompt(server):
+    server.answers = ["1, 2"]
+    assert RemoteModel("openai/served", server.address).complete("which?") == "1, 2"
+    (asked,) = server.asked
+    assert (asked["path"], asked["model"]) == ("/v1/chat/completions", "served")
+    assert asked["messages"] == [{"role": "user", "content": "which?"}]
+    assert server.keys == [f"Bearer {KEY}"]
+
+
+@pytest.mark.llm
+def test_a_model_that_fails_is_one_sentence_and_left_alone_for_a_while(server):
+    server.failures = [500] * 9
+    model = RemoteModel("openai/served", server.address)
+    for _ in range(3):
+        with pytest.raises(Unavailable, match="does not answer") as refused:
+            model.complete("which?")
+    assert len(server.asked) <= 2
+    assert KEY not in str(refused.value)
+
+
+@pytest.mark.llm
+@pytest.mark.parametrize(("code", "says"), [(401, "OPENAI_API_KEY"), (404, r"llm\.model"), (400, r"llm\.model")])
+def test_a_refusal_names_the_setting_and_no_key(server, code, says):
+    server.failures = [code]
+    with pytest.raises(Unavailable, match=says) as refused:
+        RemoteModel("openai/served", server.address).complete("which?")
+    assert KEY not in str(refused.value)
+
+
+@pytest.mark.llm
+def test_an_answer_without_words_is_refused(server):
+    server.answers = [None]
+    with pytest.raises(Unavailable, match="did not answer with words"):
+        RemoteModel("openai/served", server.address).complete("which?")
+
+
+@pytest.mark.llm
+def test_a_model_that_does_not_answer_in_time_is_given_up(server, monkeypatch):
+    monkeypatch.setattr(remote, "_COMPLETE_SECONDS", 0.2)
+    server.wait, server.answers = 1.0, ["1"] * 3
+    with pytest.raises(Unavailable, match="does not answer"):
+        RemoteModel("openai/served", server.address).complete("which?")
+
+
+def guided(root: Path, server: Server) -> None:
+    """A vault of three folders whose notes hold the same words, and a model to choose among them."""
+    create(root)
+    (root / "atlas.toml").write_text(f'[llm]\nmodel = "openai/served"\napi_base = "{server.address}"\n')
+    for folder in ("ducks", "geese", "herons"):
+        (root / folder).mkdir()
+        for n in range(3):
+            (root / folder / f"{n}.md").write_text(f"# Entry {n} of {folder}\n\nWhere birds stand in water, {n}.\n")
+
+
+@pytest.mark.llm
+def test_a_model_goes_through_the_tree_in_fine_mode_only(server, repo):
+    guided(repo, server)
+    server.answers = ["2", "1, 3"]
+    with MemoryEngine(repo, create=False) as engine:
+        assert engine.search("birds in water").hits
+        assert server.asked == []
+        hits = engine.search("birds in water", mode="fine").hits
+        assert engine.said() == []
+        assert len(server.asked) == 2
+        listed = re.findall(r'note "(Entry \d of geese)"', server.asked[1]["messages"][0]["content"])
+        assert len(listed) == 3
+        assert {hit.label for hit in hits[:2]} == {listed[0], listed[2]}
+        assert [hit.why["tree"]["rank"] for hit in hits[:2]] == [1, 1]
+        server.answers = ["1"]
+        scoped = engine.search("birds in water", mode="fine", scope="herons").hits
+        assert {hit.path for hit in scoped} == {f"herons/{n}.md" for n in range(3)}
+    shown = server.asked[-1]["messages"][0]["content"]
+    assert "Entry 0 of herons" in shown
+    assert "geese" not in shown
+    assert "stand in water, 0" not in shown
+
+
+@pytest.mark.llm
+@pytest.mark.parametrize("answers", [["I like birds."], ["1", "1, 99"], []])
+def test_where_a_model_fails_the_beam_answers(server, repo, answers):
+    guided(repo, server)
+    server.answers, server.failures = list(answers), [] if answers else [500] * 9
+    with MemoryEngine(repo, create=False) as engine:
+        got = engine.search("birds in water", mode="fine").hits
+        (said,) = engine.said()
+        assert said.endswith("no model goes through the tree.")
+        assert KEY not in said
+    (repo / "atlas.toml").write_text("")
+    with MemoryEngine(repo, create=False) as engine:
+        wanted = engine.search("birds in water", mode="fine").hits
+    assert [(h.path, h.score, h.why) for h in got] == [(h.path, h.score, h.why) for h in wanted]
+
+
 ALONE = """
 import os, sys
 def guard(event, args):
@@ -241,13 +354,15 @@ def guard(event, args):
 sys.addaudithook(guard)
 from atlas import models
 print(models.load(models.Choice("remote", "openai/served", sys.argv[1])).ask("heron").shape)
+print(models.remote.RemoteModel("openai/served", sys.argv[1]).complete("which?"))
 """
 
 
 @pytest.mark.llm
 def test_nothing_but_the_server_is_called_and_nothing_is_printed(server):
+    server.answers = ["1"]
     words = [sys.executable, "-c", ALONE, server.address]
     done = subprocess.run(
         words, capture_output=True, text=True, timeout=120, check=False, cwd=Path(__file__).parents[1]
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "(32,)\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "(32,)\n1\n", "")

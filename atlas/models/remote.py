@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module, metadata
@@ -160,6 +161,8 @@ def _litellm() -> Any:
             f"litellm {version} does not fit: run `pip install 'memory-atlas[llm]'`, which brings one that does."
         )
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    # Said by pydantic of a type of litellm's own, at the first completion; nobody who searches can act on it.
+    warnings.filterwarnings("ignore", message=r"Items .*`ReadOnly` qualifier", category=UserWarning)
     litellm: Any = import_module("litellm")
     litellm.suppress_debug_info = True
     litellm.telemetry = False
