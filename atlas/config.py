@@ -7,11 +7,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from atlas.errors import NotAVault, UsageError
-from atlas.memory import WHOLE_VAULT, Scope
+from atlas.memory import WHOLE_VAULT, Finding, Scope
 
 MARKER = "atlas.toml"
 STATE = ".atlas"
@@ -121,6 +122,34 @@ def _settings(file: Path, data: Mapping[str, Any]) -> dict[str, Any]:
             if key in table:
                 fields[name] = _checked(file, f"{section}.{key}", name, table[key])
     return fields
+
+
+def strangers(root: Path) -> list[Finding]:
+    """Keys in the sections Atlas knows that it does not know: most are misspelt, and do nothing. Raises UsageError."""
+    load(root)
+    text = (root / MARKER).read_text(encoding="utf-8-sig")
+    found = []
+    for section, table in tomllib.loads(text).items():
+        known = _KEYS.get(section, {})
+        for key in table if known else ():
+            if key not in known:
+                near = import_module("difflib").get_close_matches(key, known, n=1)
+                meant = f"did you mean `{near[0]}`?" if near else f"[{section}] takes {', '.join(known)}"
+                said = f"`{section}.{key}` is no setting and does nothing; {meant}"
+                found.append(Finding(MARKER, _line(text, section, key), "setting", said))
+    return found
+
+
+def _line(text: str, section: str, key: str) -> int:
+    """The line of a key, as people write it; 0 where it is written otherwise."""
+    here = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        word = line.partition("=")[0].strip().strip("\"'")
+        if line.lstrip().startswith("["):
+            here = line.partition("]")[0].strip(" \t[")
+        if word in {key, f"{section}.{key}"} and "=" in line and here in {section, ""}:
+            return number
+    return 0
 
 
 def _checked(file: Path, where: str, name: str, value: Any) -> Any:

@@ -107,6 +107,12 @@ class Embedding:
         self._wants = wanted
         return new
 
+    def state(self) -> dict[str, Any]:
+        """What the settings ask for, which model answers ("" is words alone), and how many passages wait for which."""
+        wanted = self._wants.name if self._wants and self.waiting else ""
+        answers = self._answers.name if self._answers else ""
+        return {"embedding": self.choice.embedding, "model": answers, "waiting": self.waiting, "waiting_for": wanted}
+
     def matrix(self) -> NDArray[np.float32] | None:
         """The vectors of the model that answers; None without one."""
         return self._mapped(self._answers) if self._answers else None

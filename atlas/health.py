@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from atlas import derive, git, identity, survey, vault
-from atlas.config import ENDINGS, MARKER
+from atlas.config import ENDINGS, MARKER, strangers
 from atlas.credentials import find_secrets
 from atlas.errors import NotFound, NotText
 from atlas.memory import Finding
@@ -30,7 +30,7 @@ def status(config: Config, catalog: Catalog, index: Index, waiting: Sequence[str
     """The whole health report."""
     cards = catalog.cards()
     repository, reason = git.look(config.root)
-    findings = [*catalog.findings(), *index.skipped(), *clashes(cards)]
+    findings = [*catalog.findings(), *index.skipped(), *clashes(cards), *strangers(config.root)]
     uncommitted: tuple[str, ...] = ()
     if repository is not None:
         uncommitted = repository.uncommitted()
@@ -38,7 +38,7 @@ def status(config: Config, catalog: Catalog, index: Index, waiting: Sequence[str
     return {
         "vault": str(config.root),
         "memories": len(cards),
-        "index": {"fresh": True, "generation": index.generation(), "embedding": config.embedding},
+        "index": {"fresh": True, "generation": index.generation(), **index.model()},
         "git": {
             "repository": str(repository.top) if repository else "",
             "blocked": repository.blocked() if repository else reason or "the vault is not under Git",
@@ -85,6 +85,8 @@ def validate(config: Config, paths: Sequence[str], repository: git.Repository | 
     contents = dict(_staged(config, repository) if repository else _files(config, paths))
     findings = [f for path, data in contents.items() for f in check(path, data, config.max_note_bytes)]
     rest = _committed(repository, contents) if repository else _unnamed(config, contents)
+    if not paths and repository is None:
+        findings += strangers(config.root)
     return sorted([*findings, *_used_twice(contents, rest)], key=lambda f: (f.path, f.line, f.kind))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
@@ -67,6 +67,10 @@ class Index:
     def query_vector(self, text: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None:
         """The vector of a query by the model whose vectors the reader now open has; None if words alone have to do."""
         return self._embedding.ask(text)
+
+    def model(self) -> dict[str, Any]:
+        """Which model answers and what waits for one, as of the last look."""
+        return self._embedding.state()
 
     def skipped(self) -> tuple[Finding, ...]:
         """What the folder's last look passed over: links, unreadable folders, names that are no text."""

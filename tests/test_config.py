@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from atlas import config, models
+from atlas import MemoryEngine, config, models
 from atlas.errors import NotAVault, UsageError
+from atlas.template import create
 
 
 def load(tmp_path, text="", **given):
@@ -61,3 +62,31 @@ def test_an_argument_is_checked_as_the_file_is(tmp_path):
 def test_without_the_file_it_is_no_vault(tmp_path):
     with pytest.raises(NotAVault):
         config.load(tmp_path)
+
+
+def test_a_misspelt_setting_is_named_with_its_line(tmp_path):
+    load(tmp_path, '[search]\n# embeding\nembeding = "none"\n[git]\nembeding = 1\n[later]\nanything = 1\n')
+    one, two = config.strangers(tmp_path)
+    assert (one.path, one.line, one.kind) == ("atlas.toml", 3, "setting")
+    assert "`search.embeding`" in one.message
+    assert "did you mean `embedding`?" in one.message
+    assert (two.line, "takes commit, timeout_seconds" in two.message) == (5, True)
+
+
+def test_settings_as_they_should_be_are_not_named(tmp_path):
+    load(tmp_path, '[search]\nembedding = "none"\n[llm]\nmodel = ""\n')
+    assert config.strangers(tmp_path) == []
+    (tmp_path / "atlas.toml").write_bytes(b"\xef\xbb\xbfsearch.modle = 1\r\n")
+    assert [f.line for f in config.strangers(tmp_path)] == [1]
+
+
+def test_status_and_validate_name_a_misspelt_setting(repo):
+    create(repo)
+    (repo / "a.md").write_text("The heron stands.\n")
+    with MemoryEngine(repo) as engine:
+        assert engine.status()["findings"] == engine.validate() == []
+    (repo / "atlas.toml").write_text('[search]\nembeding = "none"\n')
+    with MemoryEngine(repo) as engine:
+        assert [f.kind for f in engine.status()["findings"]] == ["setting"]
+        assert [f.kind for f in engine.validate()] == ["setting"]
+        assert engine.validate(["a.md"]) == []

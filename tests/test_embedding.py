@@ -386,3 +386,23 @@ def test_what_cannot_be_had_is_one_sentence(wanted):
         models.load(wanted)
     assert "search.model" in str(refused.value)
     assert embedding.WAITS_FOR > 0
+
+
+def test_status_says_which_model_answers_and_what_waits(root, tmp_path):
+    fill(root, embedding.WAITS_FOR + 9)
+    with opened(root) as engine:
+        state = engine.status()["index"]
+        assert (state["embedding"], state["model"], state["waiting"], state["waiting_for"]) == ("static", STATIC, 0, "")
+    choose(root, "local", tmp_path / "model")
+    with opened(root, resident=False) as engine:
+        state = engine.status()["index"]
+        assert (state["embedding"], state["model"]) == ("local", STATIC)
+        assert state["waiting"] >= embedding.WAITS_FOR + 9
+        assert state["waiting_for"] == "hashed 24 one"
+        engine.refresh()
+        state = engine.status()["index"]
+        assert (state["model"], state["waiting"], state["waiting_for"]) == ("hashed 24 one", 0, "")
+    choose(root, "none")
+    with opened(root, resident=False) as engine:
+        state = engine.status()["index"]
+        assert (state["embedding"], state["model"], state["waiting"]) == ("none", "", 0)
