@@ -15,7 +15,7 @@ test: $(STAMP)            ## run all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal atlas tests
 
 test-local: .venv-local/.installed   ## the tests of local models; installs torch for them, 1.7 GB
-	.venv-local/bin/python -m pytest -m local tests/test_local.py
+	.venv-local/bin/python -m pytest -m local tests/test_local.py tests/test_reranker.py
 
 test-llm: .venv-llm/.installed       ## the tests of remote models, against a server on this machine
 	.venv-llm/bin/python -m pytest -m llm tests/test_remote.py

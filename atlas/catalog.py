@@ -14,8 +14,8 @@ import numpy as np
 
 from atlas.errors import Ambiguous, NotFound
 from atlas.keys import SEP, parted
+from atlas.live import Filters
 from atlas.memory import CLUSTER_PREFIX, Finding, Scope
-from atlas.search import Filters
 from atlas.store import only_row
 
 if TYPE_CHECKING:

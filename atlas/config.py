@@ -39,6 +39,7 @@ class Config:
     model: str = ""
     api_base: str = ""
     download: bool = False
+    reranker: str = ""
     llm_model: str = ""
     llm_api_base: str = ""
     lock_seconds: float = 30.0
@@ -55,7 +56,13 @@ class Config:
 #: Where each setting of `atlas.toml` goes: section, key → field of Config.
 _KEYS: Mapping[str, Mapping[str, str]] = {
     "vault": {"ignore": "ignore", "max_note_bytes": "max_note_bytes"},
-    "search": {"embedding": "embedding", "model": "model", "api_base": "api_base", "download": "download"},
+    "search": {
+        "embedding": "embedding",
+        "model": "model",
+        "api_base": "api_base",
+        "download": "download",
+        "reranker": "reranker",
+    },
     "llm": {"model": "llm_model", "api_base": "llm_api_base"},
     "git": {"commit": "commit", "timeout_seconds": "git_seconds"},
     "index": {"lock_seconds": "lock_seconds"},
@@ -159,7 +166,9 @@ def _checked(file: Path, where: str, name: str, value: Any) -> Any:
     if name == "embedding" and value in EMBEDDINGS:
         return value
     if (
-        name in {"model", "api_base", "llm_model", "llm_api_base"} and isinstance(value, str) and "@" not in value
+        name in {"model", "api_base", "reranker", "llm_model", "llm_api_base"}
+        and isinstance(value, str)
+        and "@" not in value
     ):  # no passwords in a file
         return value.strip()
     if name in {"commit", "download"} and isinstance(value, bool):

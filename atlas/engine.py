@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ulid import ULID
 
-from atlas import bundle, clusters, config, derive, edits, git, health, past, template, vault
+from atlas import bundle, clusters, config, derive, edits, git, health, past, template, vault, whynot
 from atlas.catalog import Card, Catalog
 from atlas.errors import NotFound, UsageError
 from atlas.hand import Hand
@@ -176,6 +176,31 @@ class MemoryEngine(ReadingEngine):
         """What is there, in numbers."""
         with self._catalog() as catalog:
             return catalog.numbers()
+
+    def why_not(
+        self,
+        query: str,
+        name: str,
+        *,
+        k: int = 10,
+        kind: Sequence[str] = (),
+        tag: Sequence[str] = (),
+        cluster: Sequence[str] = (),
+        scope: str | None = None,
+        valid_at: str | None = None,
+        as_of: str | None = None,
+    ) -> whynot.WhyNot:
+        """Why a search with these filters does not return a memory; raises NotFound if it never was one."""
+        filters = self._filters(kind, tag, cluster, scope, valid_at)
+        with self._catalog() as catalog:
+            try:
+                card = catalog.find(name)
+            except NotFound:
+                return whynot.absent(self.config, catalog, self._repository(), name)
+        with self._reader_for(as_of) as (reader, moment, clock):
+            vector = self._index.query_vector(query)
+            asked = whynot.Question(query, vector, replace(filters, moment=moment), k, clock)
+            return whynot.explain(reader, asked, card)
 
     # ----------------------------------------------------------------- health
 

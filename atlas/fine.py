@@ -17,8 +17,9 @@ import numpy as np
 from atlas import guide, rank, tree
 from atlas.errors import Unavailable
 from atlas.keys import parted
+from atlas.live import Filters, Live
 from atlas.memory import CLUSTER_PREFIX
-from atlas.search import Filters, Live, Look, Ranker, Reader
+from atlas.search import Look, Ranker, Reader
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

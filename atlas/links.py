@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
 
+    from atlas.live import Filters
     from atlas.rank import Scores
-    from atlas.search import Filters
 
     Places = NDArray[np.intp]
     Floats = NDArray[np.float32]

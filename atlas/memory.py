@@ -152,7 +152,10 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One search result. `text` is the best passage; `why` maps each ranker to its rank (from 1) and score."""
+    """One search result. `text` is the best passage; `why` maps each ranker to its rank (from 1) and score.
+
+    `copies` are the paths of other notes with the same text, or copied from this one by a sync program.
+    """
 
     id: str
     path: str
@@ -167,6 +170,7 @@ class Hit:
     heading: str = ""
     line: int = 1
     why: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    copies: tuple[str, ...] = ()
 
     @property
     def display_text(self) -> str:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
 
+    from atlas.live import Filters
     from atlas.rows import Answering, Rows
-    from atlas.search import Filters
 
 #: No name is longer, in characters.
 _LONGEST = 300

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from atlas import derive, git, history, markdown
@@ -105,6 +106,17 @@ def find_gone(repository: git.Repository, name: str) -> Gone:
                 if data is not None and name in (path, path.removesuffix(".md"), id, derived_id(path)):
                     return Gone(path, id or derived_id(path), repository.run("rev-parse", rev).decode().strip())
     raise NotFound("memory", name, "`atlas log` lists what history holds.")
+
+
+def find_missing(repository: git.Repository, root: Path, name: str) -> Gone | None:
+    """A memory that HEAD has and the folder has not, by id or by path; None if there is none of that name."""
+    for path in repository.tree("HEAD", ENDINGS) if repository.head() else ():
+        if (root / path).exists():
+            continue
+        id = _id(repository.read("HEAD", path))
+        if name in (path, path.removesuffix(".md"), id, derived_id(path)):
+            return Gone(path, id or derived_id(path), repository.head())
+    return None
 
 
 def undo(repository: git.Repository, commit: str | None, read: Read) -> tuple[list[Change], Record]:

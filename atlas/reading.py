@@ -15,17 +15,22 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from atlas import config
+from atlas.abstain import Evidence
 from atlas.dates import when
 from atlas.errors import NotAVault, OutsideVault, UsageError
 from atlas.listing import Report
+from atlas.live import Filters
 from atlas.memory import Hit, Scope
 from atlas.revision import Revisions
-from atlas.search import Filters, Ranker, Reader
+from atlas.search import Look, Ranker, Reader
 from atlas.snapshot import Index
 
 if TYPE_CHECKING:
     from atlas.fine import Fine
     from atlas.identity import Lineage
+
+#: So many first hits a reranker reads.
+_RERANKED = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,8 @@ class Found:
     """The answer to a search. `tree` is the commit the vault stands on, "" without one.
 
     `ambiguous` are the paths of the memories that share a name the query uses; all of them are lifted.
+    `abstained` says that there is no answer: `hits` is empty, be it that nothing fits or that what does is too weak.
+    `evidence` is what was weighed, None where nothing could be (words alone, another model than the default).
     """
 
     hits: tuple[Hit, ...]
@@ -40,6 +47,17 @@ class Found:
     tree: str
     fresh: bool = True
     ambiguous: tuple[str, ...] = ()
+    evidence: Evidence | None = None
+
+    @property
+    def enough(self) -> bool:
+        """Whether what was weighed is enough for an answer; true where nothing was."""
+        return self.evidence is None or self.evidence.enough
+
+    @property
+    def confidence(self) -> float | None:
+        """How likely the answer is among the first hits, from 0 to 1; None where it was not weighed."""
+        return None if self.evidence is None else self.evidence.confidence
 
 
 class ReadingEngine:
@@ -98,26 +116,36 @@ class ReadingEngine:
         scope: str | None = None,
         valid_at: str | None = None,
         as_of: str | None = None,
+        diversity: float = 0.0,
+        abstain: bool = True,
     ) -> Found:
         """The memories that fit best, and the state of the vault they were ranked in.
 
         `as_of` (a revision, a tag or a date) ranks against the vault as it was; `valid_at` takes what held at a date.
-        Both together answer what was believed then about another time. `mode="fine"` also goes down the tree of
-        folders and clusters, with the model of `llm.model` if there is one.
+        Both together answer what was believed then about another time. Copies of one text are one hit, and `k` counts
+        distinct ones; `diversity` (0 to 1) takes those that are less like each other. Without `abstain`, hits too weak
+        to be the answer are given all the same. `mode="fine"` also goes down the tree of folders and clusters, with the
+        model of `llm.model` if there is one, and asks the reranker of `search.reranker`.
         """
-        if k < 1 or mode not in ("fast", "fine"):
-            raise UsageError("A search wants k of at least 1, and the mode fast or fine.")
-        filters = Filters(
-            Scope(self._scope(scope)), tuple(kind), tuple(t.lstrip("#") for t in tag), tuple(cluster), _micros(valid_at)
-        )
+        if k < 1 or mode not in ("fast", "fine") or not 0 <= diversity <= 1:
+            raise UsageError("A search wants k of at least 1, the mode fast or fine, and a diversity from 0 to 1.")
+        filters = self._filters(kind, tag, cluster, scope, valid_at)
+        reranker = self.config.reranker if mode == "fine" else ""
+        wanted = max(k, _RERANKED) if reranker else k
 
         def look(rankers: Sequence[Ranker] = ()) -> Found:
             with self._reader_for(as_of) as (reader, moment, clock):
                 vector = self._index.query_vector(query)
-                answer = reader.search(query, vector, replace(filters, moment=moment), k, rankers, clock=clock)
-                return Found(answer.hits, not answer.hits, moment or reader.head, ambiguous=answer.ambiguous)
+                seen = reader.look(query, vector, replace(filters, moment=moment), rankers, clock=clock)
+                hits = reader.hits(seen, wanted, diversity) if seen and (seen.enough or not abstain) else ()
+                return _found(tuple(hits), moment or reader.head, seen)
 
-        return look() if mode == "fast" else self._finer().search(query, look)
+        found = look() if mode == "fast" else self._finer().search(query, look)
+        if reranker and found.hits:  # with the index closed: a model takes seconds to load
+            folder = self.config.root / reranker
+            read = import_module("atlas.models.reranker").reranked(folder, query, found.hits)
+            found = replace(found, hits=tuple(read[:k]))
+        return found
 
     def retrieve(self, query: str, k: int = 10, **filters: Any) -> list[Hit]:
         """The hits of `search`, best first."""
@@ -128,6 +156,17 @@ class ReadingEngine:
     ) -> Report:
         """Bring the index up to date and report; every search does the same by itself."""
         return self._index.refresh(full=full, rebuild=rebuild, embed=True, progress=progress)
+
+    def _filters(
+        self,
+        kind: Sequence[str],
+        tag: Sequence[str],
+        cluster: Sequence[str],
+        scope: str | None,
+        valid_at: str | None,
+    ) -> Filters:
+        tags = tuple(t.lstrip("#") for t in tag)
+        return Filters(Scope(self._scope(scope)), tuple(kind), tags, tuple(cluster), _micros(valid_at))
 
     @contextmanager
     def _reader_for(self, as_of: str | None) -> Iterator[tuple[Reader, str, float | None]]:
@@ -159,6 +198,12 @@ class ReadingEngine:
         """What Git knows of renames. Loaded when asked for: most searches find nothing new, and Git costs 0.1 s."""
         found: tuple[Lineage, bool] = import_module("atlas.lineage").lineage(self.config.root, since)
         return found
+
+
+def _found(hits: tuple[Hit, ...], tree: str, look: Look | None) -> Found:
+    if look is None:
+        return Found(hits, not hits, tree)
+    return Found(hits, not hits, tree, ambiguous=look.ambiguous, evidence=look.evidence)
 
 
 def _micros(date: str | None) -> int | None:

@@ -8,7 +8,7 @@ file since the last copy.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,8 +48,9 @@ class Resident:
     def take(self) -> None:
         """Bring the copy up to the database."""
         con = self._con
-        self._notes.add(self._news("note, label, summary, kind, trust, created", "notes", "note"))
-        self._passages.add(self._news("chunk, heading, line, text", "chunks", "chunk"))
+        shown = "note, label, summary, kind, trust, created, note, id, valid_from, valid_to"
+        self._notes.add(self._news(shown, "notes", "note"))
+        self._passages.add(self._news("chunk, heading, line, text, context", "chunks", "chunk"))
         self._add_postings()
         self._add_handles()
         for table, column in _GROWING.items():
@@ -70,7 +71,7 @@ class Resident:
 
     def passages(self, chunks: Sequence[int]) -> Mapping[int, Passage]:
         """Passages by their numbers."""
-        return {number: Passage(*self._passages.get(number)) for number in chunks}
+        return {number: Passage(*self._passages.get(number)[:3]) for number in chunks}
 
     def listed(self, keys: Sequence[int], moment: str) -> Mapping[int, Listed]:
         """Notes by the keys of their paths, as of a commit whose listing is kept, or "" for now."""
@@ -81,6 +82,18 @@ class Resident:
         for number in keys:
             path, ident, note = places[number]
             found[number] = Listed(path, ident, *self._notes.get(note))
+        return found
+
+    def texts(self, notes: Collection[int]) -> Mapping[int, str]:
+        """The whole text of notes by their numbers, with all by which they are found."""
+        if not notes:
+            return {}
+        numbers = ", ".join(map(str, notes))
+        query = f"SELECT note, chunk FROM memory.chunks WHERE note IN ({numbers}) ORDER BY note, seq"
+        found: dict[int, str] = {}
+        for note, chunk in self._con.execute(query).fetchall():
+            _, _, text, context = self._passages.get(chunk)
+            found[note] = f"{found.get(note, '')}\n{context}\n{text}"
         return found
 
     def answering(self, handles: Sequence[int]) -> Answering:

@@ -5,7 +5,7 @@ A one-shot search reads them from the database file, a long-lived engine from me
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,7 +24,10 @@ class Passage(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A note as it is shown, at the path that holds it. `created` is microseconds since 1970."""
+    """A note as it is shown, at the path that holds it. `note` numbers its content, `written` is the id in it.
+
+    Times are microseconds since 1970, None where nobody says.
+    """
 
     path: str
     id: str
@@ -33,6 +36,10 @@ class Listed(NamedTuple):
     kind: str
     trust: str
     created: int | None
+    note: int
+    written: str
+    valid_from: int | None
+    valid_to: int | None
 
 
 #: Chunk numbers and how often the term stands in each: int32[m], uint16[m].
@@ -57,6 +64,10 @@ class Rows(Protocol):
 
     def listed(self, keys: Sequence[int], moment: str) -> Mapping[int, Listed]:
         """Notes by the keys of their paths, as of a commit whose listing is kept, or "" for now."""
+        ...
+
+    def texts(self, notes: Collection[int]) -> Mapping[int, str]:
+        """The whole text of notes by their numbers, with all by which they are found."""
         ...
 
     def answering(self, handles: Sequence[int]) -> Answering:
@@ -89,12 +100,24 @@ class SqlRows:
         """Notes by the keys of their paths."""
         table = f"(SELECT * FROM moments WHERE moment = '{moment}')" if moment else "listing"
         rows = self._by_number(
-            "SELECT l.path_key, l.path, l.ident, n.label, n.summary, n.kind, n.trust, n.created "
+            "SELECT l.path_key, l.path, l.ident, n.label, n.summary, n.kind, n.trust, n.created, l.note, n.id, "
+            "n.valid_from, n.valid_to "
             f"FROM {table} l JOIN notes n USING (note)",
             "path_key",
             keys,
         )
         return {number: Listed(*row) for number, row in rows.items()}
+
+    def texts(self, notes: Collection[int]) -> Mapping[int, str]:
+        """The whole text of notes by their numbers, with all by which they are found."""
+        if not notes:
+            return {}
+        numbers = ", ".join(map(str, notes))
+        query = f"SELECT note, context, text FROM chunks WHERE note IN ({numbers}) ORDER BY note, seq"
+        found: dict[int, str] = {}
+        for note, context, text in self._con.execute(query).fetchall():
+            found[note] = f"{found.get(note, '')}\n{context}\n{text}"
+        return found
 
     def answering(self, handles: Sequence[int]) -> Answering:
         """What answers to these handles."""

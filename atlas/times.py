@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
 
+    from atlas.live import Filters
     from atlas.rank import Scores
-    from atlas.search import Filters
     from atlas.timewords import Span
 
     Floats = NDArray[np.float64]

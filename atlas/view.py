@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from atlas.abstain import Evidence
     from atlas.memory import Entry, Finding, Hit, Memory
+    from atlas.whynot import WhyNot
 
 _WIDTH = 100
 _PASSAGE_LINES = 3
@@ -25,6 +27,8 @@ def hits(found: Sequence[Hit], *, explain: bool = False) -> str:
         heading = f" › {hit.heading}" if hit.heading else ""
         lines = [f"{number:>2}. {hit.label}{heading}", f"    {printable(hit.path)}:{hit.line}  {hit.kind}  {hit.id}"]
         lines += _passage(hit.text, hit.label)
+        if hit.copies:
+            lines.append(f"    copies: {', '.join(map(printable, hit.copies))}")
         if explain:
             lines.append(f"    score {hit.score:.3f}: {_reasons(hit.why)}")
         blocks.append("\n".join(lines))
@@ -48,7 +52,25 @@ def _passage(text: str, label: str) -> list[str]:
 
 
 def _reasons(why: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} #{v['rank']}" for name, v in why.items() if isinstance(v, Mapping) and v.get("rank"))
+    ranked = {name: v for name, v in why.items() if isinstance(v, Mapping) and v.get("rank")}
+    return ", ".join(f"{name} #{v['rank']} ({v['score']:.3f})" for name, v in ranked.items())
+
+
+def evidence(found: Evidence) -> str:
+    """What speaks for an answer: how likely it is among the hits, and the shares that say so."""
+    shares = f"found {found.found:.2f}, held {found.held:.2f}, cosine {found.cosine:.2f}"
+    return f"confidence {found.confidence:.3f}: {shares}{', literal' if found.literal else ''}"
+
+
+def why_not(found: WhyNot) -> str:
+    """Why a search does not return a memory: the reason, its place, and what stands before it."""
+    lines = [f"{printable(found.path)}  {found.id}", f"{found.reason}: {printable(found.detail)}"]
+    if found.rank is not None:
+        lines.append(f"rank {found.rank} of {found.of}, score {found.score:.3f}: {_reasons(found.why)}")
+    for hit in found.outranked_by:
+        lines += [f"{hit.rank:>2}. {hit.label}", f"    {printable(hit.path)}  {hit.id}"]
+        lines.append(f"    score {hit.score:.3f}: {_reasons(hit.why)}")
+    return "\n".join(lines)
 
 
 def memory(found: Memory, text: str) -> str:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
 
+    from atlas.live import Filters
     from atlas.rank import Scores, Voice
     from atlas.rows import Rows
-    from atlas.search import Filters
 
 T = TypeVar("T")
 

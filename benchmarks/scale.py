@@ -24,8 +24,8 @@ import _notes
 import numpy as np
 
 from atlas import MemoryEngine
+from atlas.live import Filters
 from atlas.memory import WHOLE_VAULT
-from atlas.search import Filters
 
 QUERIES, COLD_RUNS, EDITS = 200, 9, 9
 HISTORY_NOTES, HISTORY_COMMITS, BACK = 2000, 1100, 1000

@@ -24,7 +24,8 @@ KEYS = {
     "adopt": {"paths", "commit", "committed"},
     "export": {"exported"},
     "import": {"imported", "skipped"},
-    "search": {"hits", "abstained", "index"},
+    "search": {"hits", "abstained", "confidence", "index"},
+    "why-not": {"id", "path", "reason", "detail", "rank", "of", "outranked_by"},
     "show": {"id", "path", "label", "summary", "detail", "meta"},
     "clusters": {"clusters"},
     "stats": {"memories", "tiers", "cache", "clusters"},
@@ -42,7 +43,8 @@ ENTRY = {"commit", "time", "op", "memories", "reason", "actor", "policy"}
 #: The same for the rows inside.
 ROWS = {
     ("ingest", "memories"): {"id", "path", "label"},
-    ("search", "hits"): {"id", "path", "label", "score", "lod", "text", "trust", "why"},
+    ("search", "hits"): {"id", "path", "label", "score", "lod", "text", "trust", "why", "copies"},
+    ("why-not", "outranked_by"): {"id", "path", "label", "rank", "score", "why"},
     ("clusters", "clusters"): {"name", "size", "summary"},
     ("index", "skipped"): {"path", "line", "reason"},
     ("import", "skipped"): {"path", "line", "reason"},
@@ -94,7 +96,8 @@ def scenario(full, tmp_path) -> dict[str, tuple[str, ...]]:
     id = atlas("ingest", PORT, "--json", cwd=full).json["memories"][0]["id"]
     bundle = str(tmp_path / "bundle.json")
     return {
-        "init": (), "search": ("jwt token",), "show": (id,), "clusters": (), "stats": (), "status": (), "log": (),
+        "init": (), "search": ("jwt token",),
+        "why-not": ("jwt token", id), "show": (id,), "clusters": (), "stats": (), "status": (), "log": (),
         "why": (id,), "changed": ("--since", "2000-01-01"), "export": (bundle,), "import": (bundle,), "undo": (),
         "restore": (id,), "ingest": ("The cat is called Minka.",), "tag": (id, "port"), "adopt": ("plain.md",),
         "validate": (), "index": ("--rebuild",), "demo": (),
@@ -275,7 +278,7 @@ def test_undo_and_restore_bring_bytes_back(full, git):
     undone = atlas("undo", "--json", cwd=full).json
     assert undone["commit"] == git(full, "rev-parse", "HEAD").strip()
     assert not (full / path).exists()
-    assert atlas("search", "staging 5433", "-k", "1", "--json", cwd=full).json["hits"][0]["path"] != path
+    assert atlas("search", "staging 5433", "-k", "1", "--json", cwd=full).json["abstained"] is True
     restored = atlas("restore", path, "--json", cwd=full).json
     assert (full / path).read_bytes() == data
     assert restored["restored"] == undone["restored"] == [atlas("show", path, "--json", cwd=full).json["id"]]

@@ -136,7 +136,7 @@ def test_every_option_is_explained():
 
 def test_every_command_and_option_is_on_the_command_page():
     page = generate.CLI.read_text("utf-8")
-    sections = dict(re.findall(r"^## atlas ?([a-z]*)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    sections = dict(re.findall(r"^## atlas ?([a-z-]*)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
     assert sections.keys() == commands().keys()
     for name, command in commands().items():
         for param in command.params:

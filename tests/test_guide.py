@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlas import guide, tree
+from atlas.bm25 import Postings
 from atlas.errors import Unavailable
-from atlas.rank import Postings
 
 NOTHING = Postings(*(np.empty(0, np.int32) for _ in range(3)))
 

@@ -58,10 +58,12 @@ def test_valid_at_takes_the_period_that_holds(root, engine):
         engine.retrieve("desk", valid_at="last Tuesday")
 
 
-def test_two_files_with_the_same_content_are_two_memories(root, engine):
+def test_two_files_with_the_same_content_are_two_memories_and_one_hit(root, engine):
     note(root, "one.md", "the heron stands\n")
     note(root, "two.md", "the heron stands\n")
-    assert set(paths(engine, "heron stands")[:2]) == {"one.md", "two.md"}
+    (hit,) = engine.retrieve("heron stands")
+    assert {hit.path, *hit.copies} == {"one.md", "two.md"}
+    assert engine.expand("one.md").id != engine.expand("two.md").id
 
 
 def test_a_hit_says_why_and_where(root, engine):

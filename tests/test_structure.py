@@ -15,7 +15,7 @@ PACKAGE = ROOT / "atlas"
 SQL = re.compile(r"\b(SELECT .* FROM|INSERT INTO|DELETE FROM|CREATE TABLE|UPDATE \w+ SET)\b")
 SQL_ROOMS = {
     *("store", "embedding", "shelf", "listing", "index", "moments"),
-    *("links", "names", "times", "voices", "search", "rows", "resident", "fine", "snapshot", "catalog"),
+    *("links", "names", "times", "voices", "live", "search", "rows", "resident", "fine", "snapshot", "catalog"),
 }
 
 

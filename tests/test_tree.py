@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlas import tree
-from atlas.rank import Postings, idf
+from atlas.bm25 import Postings, idf
 from atlas.tree import BRANCH, HEADING, NOTE, TRUNK
 
 NAMES = ["a", "b", "heron", "boiler room"]

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlas import words
-from atlas.rank import Field, Postings, rank
+from atlas.bm25 import Field, Postings
+from atlas.rank import rank
 
 LITERALS = ["ADR-016", "C++", "GB/s", "foo_bar.baz", "--dry-run", "it's", "100%", "x:y"]
 # The same letters taken apart, which a tokenizer that drops signs cannot tell from the literal.

@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("bundle", "Write memories to a JSON bundle."),
     "import": ("bundle", "Read memories from a JSON bundle."),
     "search": ("read", "Find memories by their words and their meaning."),
+    "why-not": ("whynot", "Say why a search does not return a memory."),
     "show": ("read", "Show one memory at a level of detail."),
     "clusters": ("read", "List the clusters, or the memories of one."),
     "stats": ("read", "Count what is there."),
@@ -66,7 +67,7 @@ class _Lazy(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"atlas.commands.{COMMANDS[cmd_name][0]}")
-        command = getattr(module, {"import": "import_"}.get(cmd_name, cmd_name))
+        command = getattr(module, {"import": "import_"}.get(cmd_name, cmd_name.replace("-", "_")))
         assert isinstance(command, click.Command)
         return command
 

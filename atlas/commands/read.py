@@ -20,7 +20,10 @@ from atlas.memory import Lod
 @click.option("--scope", help="Only below this folder of the vault.")
 @click.option("--as-of", metavar="REV", help="Rank against the vault as it was at this revision, tag or date.")
 @click.option("--valid-at", metavar="DATE", help="Only what was valid at this date.")
-@click.option("--explain", is_flag=True, help="Show each ranker's place for each hit.")
+@click.option("--diversity", default=0.0, show_default=True, type=click.FloatRange(0, 1),
+              help="Rather hits unlike each other (1) than the best alone (0).")  # fmt: skip
+@click.option("--no-abstain", is_flag=True, help="Show the nearest even if none is likely to be the answer.")
+@click.option("--explain", is_flag=True, help="Show each ranker's place and score for each hit.")
 @json_option
 @click.pass_obj
 def search(
@@ -34,6 +37,8 @@ def search(
     scope: str | None,
     as_of: str | None,
     valid_at: str | None,
+    diversity: float,
+    no_abstain: bool,
     explain: bool,
     as_json: bool,
 ) -> int:
@@ -45,16 +50,25 @@ def search(
     """
     with door.reading(search=True) as engine:
         found = engine.search(
-            query, k=k, mode=mode, kind=kind, tag=tag, cluster=cluster, scope=scope, as_of=as_of, valid_at=valid_at
-        )
+            query, k=k, mode=mode, kind=kind, tag=tag, cluster=cluster, scope=scope, as_of=as_of, valid_at=valid_at,
+            diversity=diversity, abstain=not no_abstain,
+        )  # fmt: skip
     if as_json:
         index = {"tree": found.tree, "fresh": found.fresh}
-        emit({"hits": found.hits, "abstained": found.abstained, "ambiguous": found.ambiguous, "index": index})
-    elif found.hits:
+        said = {"abstained": found.abstained, "confidence": found.confidence, "ambiguous": found.ambiguous}
+        emit({"hits": found.hits, **said, "index": index})
+        return 0
+    if found.hits:
         click.echo(view.hits(found.hits, explain=explain))
     else:
-        door.say("Nothing found.")
+        door.say(
+            "Nothing found."
+            if found.enough
+            else "Nothing found that is likely to answer this; --no-abstain shows the nearest."
+        )
     door.say(view.ambiguous(found.ambiguous))
+    if explain and found.evidence:
+        door.say(view.evidence(found.evidence))
     return 0
 
 

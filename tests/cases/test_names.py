@@ -56,7 +56,7 @@ def test_n1_line_ends_changed_by_git_are_no_news(vault, setting):
 
 
 def _ids(vault):
-    return {hit.path: hit.id for hit in vault.hits("note", k=100)}
+    return {hit.path: hit.id for hit in vault.hits("note", k=100, abstain=False)}
 
 
 def test_n2_what_is_not_quite_text(vault):

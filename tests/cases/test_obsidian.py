@@ -35,7 +35,7 @@ def test_o1_tags_in_every_spelling(vault):
 def test_o1_a_tag_matches_what_is_nested_below_it(vault):
     """`work` finds `work/deep`, with or without `#`, in metadata and in the text; `wo` and `deep` find nothing."""
     for path, (typed, _) in TAGS.items():
-        vault.put(path, f"---\n{typed}\n---\nA tagged page.\n")
+        vault.put(path, f"---\n{typed}\n---\nA tagged page, in {path}.\n")
     vault.put("tags/inline.md", INLINE)
     nested = {"tags/comma.md", "tags/space.md", "tags/list.md", "tags/inline.md"}
     assert set(vault.paths("page", tag=["work"], k=50)) == nested
