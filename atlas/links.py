@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from atlas.rank import Scores
 
     Places = NDArray[np.intp]
-    Floats = NDArray[np.float32]
+    Floats = NDArray[np.float64]
 
 #: A name with so many answers (a title and a file name are two) says nothing of any note; each link by it leading to
 #: each of them would be millions.
@@ -33,14 +33,15 @@ _HITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The links among live notes, by ordinal. `one`, `two` are their ends, each pair once; `notes` counts the notes.
+    """The links among live notes, by ordinal: each once in either direction, with what a step along it costs.
 
     `replaced`: the notes whose metadata says that something has taken their place; `old` and `new`: each with that,
-    where it is live too.
+    where it is live too. `notes` counts the notes.
     """
 
-    one: Places
-    two: Places
+    here: Places
+    there: Places
+    toll: Floats
     old: Places
     new: Places
     replaced: Places
@@ -55,22 +56,41 @@ def load(con: duckdb.DuckDBPyConnection, filters: Filters, paths: NDArray[np.int
     where, values = filters.sql()
     query = f"SELECT l.path_key, l.note FROM {filters.table} l JOIN notes n USING (note) WHERE {where}"
     live, links = con.execute(query, values).fetchnumpy(), _columns(con, "links", "note", "handle", "replaced")
-    titles, places = _columns(con, "handles", "note", "handle"), _columns(con, "places", "path_key", "handle")
-    here, at = _join(live["path_key"], paths)  # a note without passages is in the listing and can be no hit
-    note = live["note"][here]
+    listed, at = _join(live["path_key"], paths)  # a note without passages is in the listing and can be no hit
+    note = live["note"][listed]
     source, link = _join(note, links["note"])
-    replaced = links["replaced"][link]
-    known = [(np.empty(0, np.intp), np.empty(0, np.int64))]
-    for keys, column, table in ((note, "note", titles), (paths, "path_key", places)):
-        owner, row = _join(keys, table[column])
-        known.append((at[owner] if column == "note" else owner, table["handle"][row]))
-    owner, handle = _telling(*(np.concatenate(parts) for parts in zip(*known, strict=True)))
-    which, target = _join(links["handle"][link], handle)
-    one, two, after = at[source[which]], owner[target], replaced[which]
-    apart = one != two
-    pair = np.sort((np.minimum(one, two) * len(paths) + np.maximum(one, two))[apart & ~after])
-    low, high = np.divmod(pair[np.diff(pair, prepend=-1) > 0], max(len(paths), 1))
-    return Graph(low, high, one[apart & after], two[apart & after], np.unique(at[source[replaced]]), len(paths))
+    which, two = _named(con, links["handle"][link], paths, note, at)
+    source, replaced = at[source], links["replaced"][link]
+    one, after = source[which], replaced[which]
+    apart, gone = (one != two) & ~after, (one != two) & after
+    here, there = _both_ways(one[apart], two[apart], len(paths))
+    degree = np.bincount(here, minlength=len(paths))
+    toll = 1 / np.sqrt(degree[here] * degree[there])
+    return Graph(here, there, toll, one[gone], two[gone], np.unique(source[replaced]), len(paths))
+
+
+def _named(
+    con: duckdb.DuckDBPyConnection, wanted: NDArray[np.int64], paths: NDArray[np.int64], note: NDArray[Any], at: Places
+) -> tuple[Places, Places]:
+    """Who answers to each of these handles, as (place in `wanted`, ordinal).
+
+    `note` are the numbers of the notes, `at` their ordinals.
+    """
+    titles, places = _columns(con, "handles", "note", "handle"), _columns(con, "places", "path_key", "handle")
+    by_title, title = _join(note, titles["note"])
+    by_place, place = _join(paths, places["path_key"])
+    owner, handle = _telling(
+        np.concatenate([at[by_title], by_place]), np.concatenate([titles["handle"][title], places["handle"][place]])
+    )
+    which, target = _join(wanted, handle)
+    return which, owner[target]
+
+
+def _both_ways(one: Places, two: Places, notes: int) -> tuple[Places, Places]:
+    """Each pair once in either direction."""
+    pair = np.sort(np.minimum(one, two) * notes + np.maximum(one, two))
+    low, high = np.divmod(pair[np.diff(pair, prepend=-1) > 0], notes)
+    return np.concatenate([low, high]), np.concatenate([high, low])
 
 
 def _columns(con: duckdb.DuckDBPyConnection, table: str, *names: str) -> dict[str, NDArray[Any]]:
@@ -86,7 +106,7 @@ def _telling(owner: Places, handle: NDArray[np.int64]) -> tuple[Places, NDArray[
     return owner[few], handle[few]
 
 
-def _join(one: NDArray[np.int64], two: NDArray[np.int64]) -> tuple[Places, Places]:
+def _join(one: NDArray[Any], two: NDArray[Any]) -> tuple[Places, Places]:
     """The places of every pair of equal numbers. Both are sorted: looked up at random, they take four times as long."""
     order_one, order_two = np.argsort(one, kind="stable"), np.argsort(two, kind="stable")
     one, two = one[order_one], two[order_two]
@@ -104,19 +124,21 @@ def voice(graph: Graph, scores: Scores) -> Voice | None:
     hubs neither shout nor hear everything; the second step counts half. Nothing comes back to where it began.
     """
     best = _best(scores)
-    if not len(graph.one) or not len(best):
+    if not len(graph.here) or not len(best):
         return None
-    given = np.zeros(graph.notes, np.float32)
+    given = np.zeros(graph.notes)
     given[best] = scores.note[best] / scores.note[best].max()
-    here, there = np.concatenate([graph.one, graph.two]), np.concatenate([graph.two, graph.one])
-    degree = np.bincount(here, minlength=graph.notes)
-    toll = 1 / np.sqrt(degree[here] * degree[there])
-    near = np.bincount(there, toll * given[here], graph.notes)
-    echo = np.bincount(here, toll * toll, graph.notes) * given
-    far = np.bincount(there, toll * near[here], graph.notes) - echo
+    near = _step(graph, given)
+    echo = np.bincount(graph.here, graph.toll * graph.toll, graph.notes) * given
+    far = _step(graph, near) - echo
     value = np.minimum(np.maximum(near, far / 2), 1).astype(np.float32)
     heard = np.flatnonzero(value > 1e-6)
     return Voice("links", heard.astype(np.int32), value[heard]) if len(heard) else None
+
+
+def _step(graph: Graph, value: Floats) -> Floats:
+    """What every note hears when each passes its value on along its links."""
+    return np.bincount(graph.there, graph.toll * value[graph.here], graph.notes).astype(np.float64)
 
 
 def _best(scores: Scores) -> Places:
