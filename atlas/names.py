@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _LONGEST = 300
 #: What a note is worth that a longer query mentions, beside one that the whole query names.
 _MENTION = 0.125
+#: And one of that name in other case, accents or spacing, beside one that is spelled so: `Rose` asked for as `Rosé`.
+_FOLDED = 0.95
 _LINK = r"!?\[\[([^\[\]\n|#]+)(?:#[^\[\]\n|]*)?(?:\|[^\[\]\n]*)?\]\]"
 _QUOTES = "\"'`“”„‘’«»‹›「」"
 
@@ -70,8 +73,9 @@ def named(
     known = rows.answering(list(worth))
     found = _answering(con, known, {name.lower(): handle(name) for name in asked if _is_id(name)}, filters)
     value_of, sharing = dict[int, float](), dict[int, set[str]]()
-    for number, path_key, path in found:
-        value_of[path_key] = max(worth[number], value_of.get(path_key, 0))
+    for number, path_key, path, title in found:
+        spelled = any(name in {title, path, PurePosixPath(path).stem} for name in asked)
+        value_of[path_key] = max(worth[number] * (1 if spelled else _FOLDED), value_of.get(path_key, 0))
         sharing.setdefault(number, set()).add(path)
     places = np.flatnonzero(np.isin(paths, list(value_of))) if value_of else ()
     if not len(places):
@@ -83,14 +87,14 @@ def named(
 
 def _answering(
     con: duckdb.DuckDBPyConnection, known: Answering, ids: Mapping[str, int], filters: Filters
-) -> list[tuple[int, int, str]]:
-    """(handle, path key, path) of every note the filters let through that answers to a handle or has one of the ids."""
+) -> list[tuple[int, int, str, str]]:
+    """(handle, path key, path, title) of every live note with one of these handles or ids."""
     if not any(known) and not ids:
         return []
     where, values = filters.sql()
     notes, keys = ({number for _, number in side} for side in known)
     rows = con.execute(
-        f"SELECT l.note, l.path_key, l.path, lower(l.ident) FROM {filters.table} l JOIN notes n USING (note) "
+        f"SELECT l.note, l.path_key, l.path, n.label, lower(l.ident) FROM {filters.table} l JOIN notes n USING (note) "
         f"WHERE {where} AND (l.note IN ({_listed(notes)}) OR l.path_key IN ({_listed(keys)}) "
         f"OR lower(l.ident) IN ({', '.join('?' * len(ids)) or 'NULL'}))",
         [*values, *ids],
@@ -100,9 +104,9 @@ def _answering(
         for name, number in side:
             answers.setdefault(number, []).append(name)
     found = []
-    for note, path_key, path, ident in rows:
+    for note, path_key, path, title, ident in rows:
         names = {*by_note.get(note, []), *by_key.get(path_key, []), *([ids[ident]] if ident in ids else [])}
-        found += [(name, path_key, path) for name in names]
+        found += [(name, path_key, path, title) for name in names]
     return found
 
 

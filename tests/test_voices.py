@@ -95,6 +95,14 @@ def test_a_shared_name_is_reported_and_all_are_lifted(engine, root):
     assert atlas("search", "slate", "--json", cwd=root).json["ambiguous"] == []
 
 
+def test_of_two_that_differ_in_accents_the_one_spelled_so_is_first(engine, root):
+    write(root, "Rosé.md", "Heron.\n")
+    write(root, "Rose.md", "Heron.\n")
+    assert paths(engine, "Rosé") == ["Rosé.md", "Rose.md"]
+    assert paths(engine, "Rose") == ["Rose.md", "Rosé.md"]
+    assert engine.search("ROSE").ambiguous == ("Rose.md", "Rosé.md")
+
+
 def test_a_name_follows_a_rename_and_a_look_back(engine, root, git):
     write(root, "First name.md", FILLER)
     git(root, "add", "-A")
