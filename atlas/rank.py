@@ -45,7 +45,7 @@ class Weights:
     vector: float = 0.065
     length: float = 0.22
     names: float = 4.0
-    time: float = 0.1
+    time: float = 0.05
     links: float = 0.1
     tree: float = 0.5
     outdated: float = -0.3
