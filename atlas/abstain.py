@@ -30,6 +30,10 @@ _TELLING = 0.25
 #: The best of few passages is near a foreign question by chance less often than the best of many: by so much for each
 #: factor e, up to the size of a dialogue. Measured on random parts of LoCoMo and BEAM of 3 to 400 passages.
 _CHANCE, _MANY = 0.03, 500
+#: In fewer passages nothing was calibrated: there a search answers "nothing" only if no word of the question stands
+#: anywhere, and the nearest vector is farther than `_FAR`. Sentences on other subjects have cosines of -.1 to .12,
+#: those that say the same without a common word .15 to .4 (tests/test_abstain.py).
+_ENOUGH_PASSAGES, _FAR = 300, 0.13
 #: In a scope of a few notes every word is common, and idf says nothing; it is taken as if there were so many.
 _FEWEST = 200
 #: An identifier: letters with digits, or with a sign that no ordinary word has inside.
@@ -42,6 +46,7 @@ class Evidence:
 
     `found` is the share that stands anywhere among the `passages` the query may see, `held` the most that one of them
     holds. `literal`: one holds an identifier of the question as it is written, or a word of it in another script.
+    `spoken`: the question has a word that is neither, so that its vector means something.
     """
 
     found: float
@@ -49,6 +54,7 @@ class Evidence:
     cosine: float
     passages: int
     literal: bool = False
+    spoken: bool = True
 
     @property
     def nearness(self) -> float:
@@ -63,6 +69,8 @@ class Evidence:
     @property
     def enough(self) -> bool:
         """Whether to answer."""
+        if self.passages < _ENOUGH_PASSAGES:
+            return self.literal or max(self.found, self.held) > 0 or (self.spoken and self.cosine >= _FAR)
         return self.literal or self.held >= _TELLING or self.confidence >= ENOUGH
 
 
@@ -73,11 +81,13 @@ def weigh(terms: Mapping[str, float], postings: Postings, cosine: Floats) -> Evi
     value = np.array([worth * idf(max(len(cosine), _FEWEST), number) for worth, number in pairs])
     whole = max(float(value.sum()), 1e-9)
     held = np.bincount(postings.chunk, value[postings.term]).max() / whole if len(postings.term) else 0.0
-    known = [term for term, number in zip(terms, holding, strict=True) if number and terms[term] == 1]
+    odd = {term: not term.isascii() or bool(_IDENTIFIER.fullmatch(term)) for term in terms if terms[term] == 1}
+    held_somewhere = [term for term, number in zip(terms, holding, strict=True) if number]
     return Evidence(
         found=float(value[holding > 0].sum()) / whole,
         held=float(held),
         cosine=float(cosine.max()),
         passages=len(cosine),
-        literal=any(not term.isascii() or _IDENTIFIER.fullmatch(term) for term in known),
+        literal=any(odd.get(term) for term in held_somewhere),
+        spoken=not all(odd.values()),
     )

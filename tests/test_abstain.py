@@ -98,3 +98,28 @@ def test_more_of_the_question_is_never_less_sure(found, held, cosine, passages, 
     ):
         assert there.confidence >= here.confidence
         assert there.enough >= here.enough
+
+
+SAME = (
+    ("cleaning limescale", "Descale the kettle with vinegar every month."),
+    ("how do I get into the building", "The gate code is 4711, front door key is under the mat."),
+    ("favourite food", "I love pizza with olives"),
+    ("who is my dentist", "Dr. Miller treats my teeth"),
+    ("car repair", "The garage fixed the brakes of the Volvo"),
+    ("authentication bug", "login fails with 401 after refresh"),
+    ("pet", "Ana has a dog called Rex"),
+)
+OTHER = (
+    ("quokka", "heron"),
+    ("Which moon of Neptune is the largest?", "Decided to use Postgres for the billing service."),
+    ("what is the capital of France", "The heron stands in the river"),
+    ("recipe for bread", "The deploy script runs on Fridays"),
+)
+
+
+@pytest.mark.parametrize(("query", "text", "answered"), [(*p, True) for p in SAME] + [(*p, False) for p in OTHER])
+def test_in_a_small_vault_a_paraphrase_is_answered_and_another_subject_is_not(repo, query, text, answered):
+    create(repo)
+    (repo / "n.md").write_text(text + "\n", encoding="utf-8")
+    with MemoryEngine(repo) as engine:
+        assert bool(engine.search(query).hits) is answered

@@ -66,7 +66,7 @@ def test_the_beginning_of_a_name_is_no_name(engine, named, query):
 
 def test_a_derived_id_is_a_name(engine, root):
     write(root, "a.md", FILLER)
-    write(root, "b.md", FILLER)
+    write(root, "b.md", FILLER + "Again.\n")
     hit = engine.retrieve("boiler", k=2)[1]
     assert paths(engine, hit.id)[0] == hit.path
 
@@ -96,8 +96,8 @@ def test_a_shared_name_is_reported_and_all_are_lifted(engine, root):
 
 
 def test_of_two_that_differ_in_accents_the_one_spelled_so_is_first(engine, root):
-    write(root, "Rosé.md", "Heron.\n")
-    write(root, "Rose.md", "Heron.\n")
+    write(root, "Rosé.md", "Heron one.\n")
+    write(root, "Rose.md", "Heron two.\n")
     assert paths(engine, "Rosé") == ["Rosé.md", "Rose.md"]
     assert paths(engine, "Rose") == ["Rose.md", "Rosé.md"]
     assert engine.search("ROSE").ambiguous == ("Rose.md", "Rosé.md")
@@ -175,10 +175,10 @@ def test_metadata_links_too_and_two_steps_count_half(engine, root):
 
 def test_a_hub_says_less(engine, root):
     write(root, "a.md", "The boiler leaks. [[few]] [[many]]\n")
-    write(root, "few.md", "Heron.\n")
-    write(root, "many.md", "Heron.\n")
+    write(root, "few.md", "Heron, few.\n")
+    write(root, "many.md", "Heron, many.\n")
     for n in range(12):
-        write(root, f"n{n}.md", "Slate. [[many]]\n")
+        write(root, f"n{n}.md", f"Slate {n}. [[many]]\n")
     hits = {hit.path: hit.why["links"]["score"] for hit in engine.retrieve("boiler leaks") if "links" in hit.why}
     assert hits["few.md"] > 2 * hits["many.md"]
 
