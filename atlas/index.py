@@ -16,10 +16,10 @@ import numpy as np
 from atlas import derive, identity
 from atlas.errors import NotText
 from atlas.keys import key
-from atlas.listing import Diff, Row, digest
+from atlas.listing import Diff, Row
 from atlas.shelf import Shelf
 from atlas.store import get_meta, insert, only_row, set_meta, transaction
-from atlas.survey import Stat, Survey, read_listed, text_id
+from atlas.survey import Fields, Stat, Survey, read_listed, text_id
 
 if TYPE_CHECKING:
     import duckdb
@@ -47,7 +47,7 @@ class Refresh:
         config: Config,
         con: duckdb.DuckDBPyConnection,
         look: Survey,
-        known: Mapping[str, tuple[int, int, int, int]],
+        known: Mapping[str, Fields],
         changes: Diff,
         *,
         shelf: Shelf,
@@ -152,7 +152,7 @@ class Refresh:
         """What stands for this look, if the listing now says all of it; "" if a file has to be read again."""
         seen = self.look.files
         read = len(self.fresh) == len(self.diff.to_read) and all(seen[row.path] == row.stat for row in self.fresh)
-        return digest(self.look) if read else ""
+        return self.look.digest if read else ""
 
 
 def _listing_columns(rows: list[Row], idents: Mapping[str, str]) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class Folder:
         if last is not None and heard is not None and time.monotonic() - self._scanned < _SCAN_AGAIN:
             touched = heard.union(last.shared)
             now = again(self._config, last, touched) if touched else last
-        self._last = now or self._scan(last)
+        self._last = now if now is not None else self._scan(last)
         return self._last
 
     def close(self) -> None:

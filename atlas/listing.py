@@ -5,17 +5,14 @@ Loads no parser: most searches find nothing changed, and the parsers cost them 6
 
 from __future__ import annotations
 
-import hashlib
 import json
-from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from atlas.memory import Finding
 from atlas.store import only_row
-from atlas.survey import Stat, Survey
+from atlas.survey import Fields, Stat, Survey
 
 if TYPE_CHECKING:
     import duckdb
@@ -52,7 +49,7 @@ class Row:
 class Diff:
     """What to read (path → stat), and what is gone."""
 
-    to_read: Mapping[str, tuple[int, int, int, int]]
+    to_read: Mapping[str, Fields]
     gone: tuple[str, ...]
 
     def __bool__(self) -> bool:
@@ -60,23 +57,13 @@ class Diff:
         return bool(self.to_read or self.gone)
 
 
-def listing(con: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, int, int, int]]:
+def listing(con: duckdb.DuckDBPyConnection) -> dict[str, Fields]:
     """What the index last saw, path → the fields of its stat."""
     rows = con.execute("SELECT path, size, mtime, ctime, inode FROM listing").fetchall()
     return {row[0]: row[1:] for row in rows}
 
 
-def digest(look: Survey) -> str:
-    """Stands for all that a look saw, so that seeing it again need not be compared file by file; "" for none."""
-    seen = hashlib.blake2b("\0".join((*look.files, *look.unknown)).encode(), digest_size=16)
-    try:
-        seen.update(array("q", chain.from_iterable(look.files.values())).tobytes())
-    except OverflowError:  # a file system that numbers its files beyond 63 bits
-        return ""
-    return seen.hexdigest()
-
-
-def diff(look: Survey, known: Mapping[str, tuple[int, int, int, int]], *, full: bool = False) -> Diff:
+def diff(look: Survey, known: Mapping[str, Fields], *, full: bool = False) -> Diff:
     """Compare a look at the folder with the listing. A file whose stat is unchanged is not read, unless `full`."""
     to_read = {path: stat for path, stat in look.files.items() if full or known.get(path) != stat}
     gone = tuple(path for path in known if path not in look.files and not any(path.startswith(u) for u in look.unknown))
@@ -87,7 +74,7 @@ def report(con: duckdb.DuckDBPyConnection, look: Survey, **done: int) -> Report:
     """What a refresh did, with the state it left."""
     return Report(
         **done,
-        unchanged=len(look.files) - done.get("added", 0) - done.get("changed", 0),
+        unchanged=len(look.sheet) - done.get("added", 0) - done.get("changed", 0),
         memories=_count(con),
         skipped=(*look.skipped, *problems(con)),
     )

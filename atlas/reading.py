@@ -172,7 +172,7 @@ class ReadingEngine:
     def _reader_for(self, as_of: str | None) -> Iterator[tuple[Reader, str, float | None]]:
         """A reader of now, or one that knows a moment of the past, which commit that is, and when it was made."""
         if as_of is None:
-            with self._index.reader() as reader:
+            with self._index.reader(asking=True) as reader:
                 yield reader, "", None
             return
         moment = self._revisions.moment(as_of)

@@ -15,8 +15,9 @@ from atlas.head import common_dir, git_dir, head_commit
 if TYPE_CHECKING:
     from atlas.lineage import Moment
 
-#: A commit, a day or moment in ISO 8601, a plain name of a ref: what means the same until a ref moves.
-_PLAIN = re.compile(r"[\w][\w./:+-]*")
+#: A commit, a day or moment in ISO 8601, a plain name of a ref, or so many commits before one: what means the same until
+#: a ref moves.
+_PLAIN = re.compile(r"(\w[\w./:+-]*)((?:[~^]\d*)*)")
 _KEPT = 64
 
 #: What the answer depends on: HEAD's commit, and size and time of every file that could hold a ref of that name.
@@ -46,12 +47,13 @@ class Revisions:
     def _state(self, name: str) -> _State | None:
         """What the meaning of the name depends on; None if on something else too, such as the hour."""
         own = git_dir(self._root)
-        if own is None or ".." in name or not _PLAIN.fullmatch(name):
+        plain = _PLAIN.fullmatch(name)
+        if own is None or plain is None or ".." in name:
             return None
-        common = common_dir(own)
-        places = (own / name, *(common / "refs" / kind / name for kind in ("tags", "heads", "remotes")))
+        ref, common = plain[1], common_dir(own)
+        places = (own / ref, *(common / "refs" / kind / ref for kind in ("tags", "heads", "remotes")))
         files = tuple(map(_stat, (*places, common / "packed-refs")))
-        if not (name[0].isdigit() or re.fullmatch(r"[0-9a-f]{7,64}", name) or any(files[:-1])):
+        if not (ref[0].isdigit() or re.fullmatch(r"[0-9a-f]{7,64}", ref) or any(files[:-1])):
             return None
         return head_commit(self._root), files
 

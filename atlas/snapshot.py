@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from atlas.memory import Finding
     from atlas.resident import Resident
     from atlas.rows import Rows
-    from atlas.survey import Survey
+    from atlas.survey import Fields, Survey
 
 
 class Index:
@@ -46,7 +46,7 @@ class Index:
         self._embedding = Embedding(models.choice(config), self._store)
         self._reader: Reader | None = None
         self._folder = Folder(config, listen=keep)
-        self._seen: dict[str, tuple[int, int, int, int]] = {}
+        self._seen: dict[str, Fields] = {}
         self._unchanged: Survey | None = None
         self._resident: Resident | None = None
         self._rewritten: str | None = None
@@ -108,10 +108,13 @@ class Index:
         return replace(report, seconds=time.perf_counter() - began)
 
     @contextmanager
-    def reader(self) -> Iterator[Reader]:
-        """A reader of the index as of now, uncommitted edits included."""
+    def reader(self, *, asking: bool = False) -> Iterator[Reader]:
+        """A reader of the index as of now, uncommitted edits included. `asking`: a question comes next."""
         with self._mutex, self._explained():
             look, head = self._folder.look(), head_commit(self.config.root)
+            if asking and self._reader is None:
+                # Not before the look: each of its system calls would wait for the thread that loads.
+                models.load_ahead(self.config.embedding)
             if not self.keep:
                 with self._converged(look, head) as (con, meta):
                     self._embedding.tell()
@@ -204,13 +207,13 @@ class Index:
         """
         con, done = self._store.con, {}
         meta = get_meta(con)
-        seen = listing.digest(look)
-        if seen and not full and (meta.get("look"), meta.get("head")) == (seen, head):
+        seen = look.digest
+        if not full and (meta.get("look"), meta.get("head")) == (seen, head):
             new, meta = self._settled(con, meta)
             return {"embedded": new}, meta
         known = listing.listing(con)
         changes = listing.diff(look, known, full=full)
-        if not changes and seen:
+        if not changes:
             set_meta(con, {"look": seen})
         if changes or meta.get("head") != head:
             shelf = import_module("atlas.shelf").Shelf(con)

@@ -97,7 +97,7 @@ def run(name: str, doc: str, load: Callable[[Path], DataSet], groups: Sequence[G
     wanted = _options(doc)
     with _vault(wanted) as (vault, kept):
         began = time.perf_counter()
-        by_scope, questions = _stored(vault, load(wanted.data))
+        by_scope, questions = stored(vault, load(wanted.data))
         storing, began = time.perf_counter() - began, time.perf_counter()
         with MemoryEngine(vault) as engine:
             engine.refresh()
@@ -143,7 +143,7 @@ def _vault(wanted: argparse.Namespace) -> Iterator[tuple[Path, bool]]:
         yield place, kept
 
 
-def _stored(vault: Path, data: DataSet) -> tuple[dict[str, dict[str, str]], list[Question]]:
+def stored(vault: Path, data: DataSet) -> tuple[dict[str, dict[str, str]], list[Question]]:
     """Ingest every text; scope → id → text, and the questions with ids for gold.
 
     A text told twice is one memory, for the engine and for whoever is compared with it.

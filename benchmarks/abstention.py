@@ -12,7 +12,6 @@ and its price is shown on 6 to 10: `lost` is the share of recall@10 that goes wi
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -23,6 +22,7 @@ from typing import Any
 import _common
 import locomo
 import numpy as np
+from _recall import Question, stored
 
 from atlas import MemoryEngine, abstain
 from atlas.abstain import Evidence
@@ -64,11 +64,15 @@ class Asked:
 
 def main(path: Path) -> None:
     """Store the dialogues, ask everything, fit the rule, print its price."""
-    dialogues = json.loads(path.read_text(encoding="utf-8"))
-    with tempfile.TemporaryDirectory() as folder, MemoryEngine(Path(folder) / "vault") as engine:
-        _common.identify(Path(folder) / "vault")
-        stored = [locomo.store(engine, dialogue) for dialogue in dialogues]
-        asked = list(answers(engine, dialogues, stored))
+    with tempfile.TemporaryDirectory() as folder:
+        vault = Path(folder) / "vault"
+        with MemoryEngine(vault):
+            _common.identify(vault)
+        _, questions = stored(vault, locomo.turns(path))
+        with MemoryEngine(vault) as engine:
+            engine.refresh()
+            asked = list(answers(engine, questions))
+            config = _common.config(engine)
     chosen, held = ([a for a in asked if a.half == half] for half in "AB")
     figures: dict[str, Any] = {
         "fitted on dialogues 1-5": fitted(chosen),
@@ -80,29 +84,25 @@ def main(path: Path) -> None:
     }
     for bar in sorted(BARS):
         figures[f"confidence {bar}, dialogues 6-10"] = price(held, [a.evidence.confidence >= bar for a in held])
-    _common.keep("abstention", figures, data=path.name, sha256=_common.sha256(path))
+    _common.keep("abstention", figures, data=path.name, sha256=_common.sha256(path), config=config)
 
 
-def answers(engine: MemoryEngine, dialogues: Sequence[dict[str, Any]], stored: Sequence[Any]) -> Iterator[Asked]:
+def answers(engine: MemoryEngine, questions: Sequence[Question]) -> Iterator[Asked]:
     """Every question asked of its own dialogue, of another of its half, and those about nothing asked of all."""
     nothing = [text.strip() for text in NOTHING.replace("\n", "/").split("/") if text.strip()]
-    for number, dialogue in enumerate(dialogues):
-        name, half = dialogue["sample_id"], "A" if number < 5 else "B"
-        others = [d["sample_id"] for n, d in enumerate(dialogues) if n != number and (n < 5) == (number < 5)]
-        for place, question in enumerate(dialogue["qa"]):
-            gold, kind = (
-                locomo.evidence(question, stored[number]),
-                "own" if question["category"] != 5 else "adversarial",
-            )
-            if gold:
-                yield ask(engine, question["question"], name, kind, half, gold)
-            if kind == "own":
-                yield ask(engine, question["question"], others[place % len(others)], "other", half)
+    halves = dict.fromkeys((q.scope, q.half) for q in questions)
+    for place, question in enumerate(questions):
+        kind = "adversarial" if question.category == "5" else "own"
+        yield ask(engine, question.text, question.scope, kind, question.half, question.gold)
+        if kind == "own":
+            others = [scope for scope, half in halves if half == question.half and scope != question.scope]
+            yield ask(engine, question.text, others[place % len(others)], "other", question.half)
+    for scope, half in halves:
         for text in nothing:
-            yield ask(engine, text, name, "nothing", half)
+            yield ask(engine, text, scope, "nothing", half)
 
 
-def ask(engine: MemoryEngine, text: str, scope: str, kind: str, half: str, gold: set[str] | None = None) -> Asked:
+def ask(engine: MemoryEngine, text: str, scope: str, kind: str, half: str, gold: frozenset[str] = frozenset()) -> Asked:
     """One search that is not allowed to answer nothing."""
     found = engine.search(text, k=K, scope=scope, abstain=False)
     assert found.evidence is not None

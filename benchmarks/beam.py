@@ -39,7 +39,7 @@ GROUPS = (
     Group("half B", half="B"),
     *(Group(kind.replace("_", " "), frozenset({kind})) for kind in KINDS),
 )
-HALVES = "A: chats 1 to 10, on which weights were chosen, B: chats 11 to 20"
+HALVES = "A: chats 1 to 10, where weights were last chosen, B: chats 11 to 20, looked at while features were chosen"
 #: The data says only which day a batch begins, in words of several forms: order is all that is kept.
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 _FIRST_HALF = 10

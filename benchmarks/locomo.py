@@ -28,7 +28,9 @@ GROUPS = (
     Group("half B", _ANSWERABLE, "B"),
     *(Group(f"{number} {name}", frozenset(number)) for number, name in CATEGORIES.items()),
 )
-HALVES = "A: dialogues 1 to 5, on which weights were chosen, B: dialogues 6 to 10"
+HALVES = (
+    "A: dialogues 1 to 5, where weights were last chosen, B: dialogues 6 to 10, looked at while features were chosen"
+)
 _FIRST_HALF = 5
 
 #: (name, time, time as written, turns) of a session.

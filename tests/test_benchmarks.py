@@ -61,7 +61,7 @@ def test_a_text_told_twice_is_one_memory_for_all(tmp_path):
     texts = {name: Request(text, scope="talk", kind="episode") for name, text in zip("abc", said, strict=True)}
     asked = recall.Question("heron", "talk", frozenset("c"), "1", "A")
     with MemoryEngine(tmp_path / "vault"):
-        by_scope, (question,) = recall._stored(tmp_path / "vault", recall.DataSet(texts, [asked]))
+        by_scope, (question,) = recall.stored(tmp_path / "vault", recall.DataSet(texts, [asked]))
     assert sorted(by_scope["talk"].values()) == sorted(TEXTS[:2])
     (held,) = question.gold
     assert by_scope["talk"][held] == TEXTS[0]

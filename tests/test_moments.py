@@ -124,8 +124,10 @@ def test_a_name_is_followed_when_it_moves(engine, root, git):
 def test_a_date_follows_the_branch(engine, root, git):
     before = engine.search("desk", as_of="2099-01-01").tree
     assert before == git(root, "rev-parse", "HEAD").strip()
+    assert engine.search("desk", as_of="HEAD~1").tree == git(root, "rev-parse", "HEAD~1").strip()
     git(root, "commit", "--allow-empty", "-qm", "four")
     assert engine.search("desk", as_of="2099-01-01").tree == git(root, "rev-parse", "HEAD").strip()
+    assert engine.search("desk", as_of="HEAD~1").tree == before
     with pytest.raises(NotFound):
         engine.search("desk", as_of="no-such-name")
     git(root, "tag", "no-such-name", before)

@@ -40,14 +40,12 @@ class Door:
         click.echo(text, err=True)
 
     @contextmanager
-    def reading(self, *, search: bool = False) -> Iterator[ReadingEngine]:
-        """The opened vault for reading only: quicker to load than `engine`. With `search`, so is the embedder."""
-        from atlas import config, models
+    def reading(self) -> Iterator[ReadingEngine]:
+        """The opened vault for reading only: quicker to load than `engine`."""
+        from atlas import config
         from atlas.reading import ReadingEngine
 
         engine = ReadingEngine(config.choose_vault(self.vault), resident=False)
-        if search:
-            models.load_ahead(engine.config.embedding)
         yield engine
         self._pass_on(engine)
 

@@ -48,7 +48,7 @@ def search(
     alias, file name, path or id of a memory finds that one first. A time in it, such as "last week" or "in May 2023",
     lifts what is of that time.
     """
-    with door.reading(search=True) as engine:
+    with door.reading() as engine:
         found = engine.search(
             query, k=k, mode=mode, kind=kind, tag=tag, cluster=cluster, scope=scope, as_of=as_of, valid_at=valid_at,
             diversity=diversity, abstain=not no_abstain,
