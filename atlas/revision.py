@@ -15,8 +15,8 @@ from atlas.head import common_dir, git_dir, head_commit
 if TYPE_CHECKING:
     from atlas.lineage import Moment
 
-#: A commit, a day or moment in ISO 8601, a plain name of a ref, or so many commits before one: what means the same until
-#: a ref moves.
+#: A commit, a day or moment in ISO 8601, a plain name of a ref, or so many commits before one: what means the same
+#: until a ref moves.
 _PLAIN = re.compile(r"(\w[\w./:+-]*)((?:[~^]\d*)*)")
 _KEPT = 64
 
