@@ -9,6 +9,7 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import write as note
 
 from atlas import MemoryEngine
 from atlas.models import remote
@@ -27,12 +28,6 @@ def root(repo):
 def engine(root):
     with MemoryEngine(root) as opened:
         yield opened
-
-
-def note(root, path, text):
-    place = root / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(text, encoding="utf-8")
 
 
 def fine(engine, query, **options):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import write as note
 
 from atlas import MemoryEngine
 from atlas.errors import NotFound, OutsideVault, UsageError
@@ -24,12 +25,6 @@ def root(repo):
 def engine(root):
     with MemoryEngine(root) as opened:
         yield opened
-
-
-def note(root, path, text):
-    place = root / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(text, encoding="utf-8")
 
 
 def paths(engine, query, **options):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support import write as note
 
 from atlas import MemoryEngine
 from atlas.errors import Ambiguous, NotFound, OutsideVault
@@ -21,12 +22,6 @@ def root(repo):
 def engine(root):
     with MemoryEngine(root) as opened:
         yield opened
-
-
-def note(root, path, text):
-    place = root / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(text, encoding="utf-8")
 
 
 def asked(engine, query, name, **filters):

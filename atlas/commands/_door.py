@@ -86,6 +86,23 @@ def json_option(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")(command)
 
 
+_FILTERS = (
+    click.option("--kind", multiple=True, help="Only memories of this kind (repeatable)."),
+    click.option("--tag", multiple=True, help="Only memories with this tag or one below it (repeatable)."),
+    click.option("--cluster", multiple=True, help="Only members of this cluster (repeatable)."),
+    click.option("--scope", help="Only below this folder of the vault."),
+    click.option("--as-of", metavar="REV", help="Rank against the vault as it was at this revision, tag or date."),
+    click.option("--valid-at", metavar="DATE", help="Only what was valid at this date."),
+)
+
+
+def filter_options(command: F) -> F:
+    """Add what a search may be narrowed by."""
+    for option in reversed(_FILTERS):
+        command = option(command)
+    return command
+
+
 def emit(value: Any) -> None:
     """Print one strict JSON object. Everything outside ASCII is escaped, so no terminal or locale can break it."""
     click.echo(json.dumps(plain(value), allow_nan=False))

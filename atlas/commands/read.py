@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from atlas import view
-from atlas.commands._door import Door, emit, json_option
+from atlas.commands._door import Door, emit, filter_options, json_option
 from atlas.memory import Lod
 
 
@@ -14,12 +16,7 @@ from atlas.memory import Lod
 @click.option("-k", default=10, show_default=True, type=click.IntRange(1, 1000), help="At most this many hits.")
 @click.option("--mode", type=click.Choice(["fast", "fine"]), default="fast", show_default=True,
               help="fine also goes down the tree of folders and clusters, and takes longer.")  # fmt: skip
-@click.option("--kind", multiple=True, help="Only memories of this kind (repeatable).")
-@click.option("--tag", multiple=True, help="Only memories with this tag or one below it (repeatable).")
-@click.option("--cluster", multiple=True, help="Only members of this cluster (repeatable).")
-@click.option("--scope", help="Only below this folder of the vault.")
-@click.option("--as-of", metavar="REV", help="Rank against the vault as it was at this revision, tag or date.")
-@click.option("--valid-at", metavar="DATE", help="Only what was valid at this date.")
+@filter_options
 @click.option("--diversity", default=0.0, show_default=True, type=click.FloatRange(0, 1),
               help="Rather hits unlike each other (1) than the best alone (0).")  # fmt: skip
 @click.option("--no-abstain", is_flag=True, help="Show the nearest even if none is likely to be the answer.")
@@ -28,19 +25,15 @@ from atlas.memory import Lod
 @click.pass_obj
 def search(
     door: Door,
+    /,
     query: str,
     k: int,
     mode: str,
-    kind: tuple[str, ...],
-    tag: tuple[str, ...],
-    cluster: tuple[str, ...],
-    scope: str | None,
-    as_of: str | None,
-    valid_at: str | None,
     diversity: float,
     no_abstain: bool,
     explain: bool,
     as_json: bool,
+    **filters: Any,
 ) -> int:
     """Find memories by their words and their meaning.
 
@@ -49,10 +42,7 @@ def search(
     lifts what is of that time.
     """
     with door.reading() as engine:
-        found = engine.search(
-            query, k=k, mode=mode, kind=kind, tag=tag, cluster=cluster, scope=scope, as_of=as_of, valid_at=valid_at,
-            diversity=diversity, abstain=not no_abstain,
-        )  # fmt: skip
+        found = engine.search(query, k=k, mode=mode, diversity=diversity, abstain=not no_abstain, **filters)
     if as_json:
         index = {"tree": found.tree, "fresh": found.fresh}
         said = {"abstained": found.abstained, "confidence": found.confidence, "ambiguous": found.ambiguous}
