@@ -162,7 +162,7 @@ def _litellm() -> Any:
         )
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     # Said by pydantic of a type of litellm's own, at the first completion; nobody who searches can act on it.
-    warnings.filterwarnings("ignore", message=r"Items .*`ReadOnly` qualifier", category=UserWarning)
+    warnings.filterwarnings("ignore", message=r"Items? .*`ReadOnly` qualifier", category=UserWarning)
     litellm: Any = import_module("litellm")
     litellm.suppress_debug_info = True
     litellm.telemetry = False
