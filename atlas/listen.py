@@ -88,10 +88,10 @@ class _Ears:
         self._folders: dict[int, str] = {}
         self._entered: set[int] = set()
         self._open = True
-        self._place = root.stat()
         try:
+            self._place = root.stat()
             self._queue = import_module("inotify_simple").INotify()
-        except OSError:  # a user may have 128 of them
+        except OSError:  # a user may have 128 of them, and a folder may go away at any time
             self._open = False
             return
         # An engine that is dropped without being closed must not leave its queue behind.
@@ -139,8 +139,7 @@ class _Ears:
         """The notes touched since the last call; None if more may have changed than can be named."""
         if not self.usable:
             return None
-        place = self._root.stat()
-        if (place.st_dev, place.st_ino) != (self._place.st_dev, self._place.st_ino):
+        if not self._in_place():
             self.close()
             return None
         touched = set()
@@ -156,6 +155,14 @@ class _Ears:
             elif event.name.lower().endswith(ENDINGS):
                 touched.add(folder + event.name)
         return frozenset(touched)
+
+    def _in_place(self) -> bool:
+        """Whether the folder is still the one that is listened to: a folder above it may have been renamed."""
+        try:
+            place = self._root.stat()
+        except OSError:
+            return False
+        return (place.st_dev, place.st_ino) == (self._place.st_dev, self._place.st_ino)
 
 
 def _is_local(root: Path) -> bool:
