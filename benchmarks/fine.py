@@ -11,19 +11,18 @@ note. Half A is what the weight was chosen on (notes by another bit of the hash,
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import _common
 import locomo
-from _recall import Question, Tally, engine_answer
+from _recall import DataSet, Group, Question, Tally, engine_answer, stored
 
 from atlas import MemoryEngine, rank
 
@@ -45,7 +44,7 @@ def main(archive: Path, dialogues: Path | None, weights: list[float]) -> None:
         _common.git(vault, "init", "--quiet", "--initial-branch=main")
         _common.atlas("init", cwd=vault)
         if dialogues:
-            places.append(("locomo", *stored(Path(temp) / "locomo", dialogues)))
+            places.append(("locomo", *by_session(Path(temp) / "locomo", dialogues)))
         for name, root, questions in places:
             key = "path" if name == "known items" else "id"
             figures[name] = {"fast": measured(root, questions, key, "fast")}
@@ -64,7 +63,7 @@ def measured(root: Path, questions: list[Question], key: str, mode: str) -> dict
 
         tally = Tally(questions, by_path if key == "path" else engine_answer(engine, mode=mode), ks=(1, 5, 10))
     kinds = sorted({q.category for q in questions})
-    rows = {f"{kind}, {half}": tally.row(categories=[kind], half=half) for kind in kinds for half in "AB"}
+    rows = tally.rows(Group(f"{kind}, {half}", frozenset({kind}), half) for kind in kinds for half in "AB")
     return {**rows, "search seconds": _common.spread(tally.seconds)}
 
 
@@ -137,22 +136,17 @@ def folder(path: str) -> str:
 # -------------------------------------------------------------------- dialogues
 
 
-def stored(root: Path, file: Path) -> tuple[Path, list[Question]]:
+def by_session(root: Path, file: Path) -> tuple[Path, list[Question]]:
     """LoCoMo with each session a folder; the questions of all dialogues."""
-    questions = []
-    with MemoryEngine(root) as engine:
+    data = locomo.turns(file)
+    texts = {
+        key: replace(r, scope=f"{r.scope}/{str(r.source).partition('#')[0].partition('/')[2]}")
+        for key, r in data.texts.items()
+    }
+    with MemoryEngine(root):
         _common.identify(root)
-        for number, dialogue in enumerate(json.loads(file.read_text(encoding="utf-8"))):
-            name = dialogue["sample_id"]
-            turns, wanted = zip(*locomo.requests(dialogue), strict=True)
-            placed = [replace(w, scope=f"{name}/{w.source.partition('#')[0].partition('/')[2]}") for w in wanted]
-            ids: Mapping[str, str] = dict(zip(turns, engine.ingest_many(placed).per_text, strict=True))
-            for asked in dialogue["qa"]:
-                gold = frozenset(locomo.evidence(asked, dict(ids)))
-                category = "adversarial" if asked["category"] == 5 else "categories 1-4"
-                if gold:
-                    questions.append(Question(asked["question"], name, gold, category, "A" if number < 5 else "B"))
-    return root, questions
+    _, questions = stored(root, DataSet(texts, data.questions))
+    return root, [replace(q, category="adversarial" if q.category == "5" else "categories 1-4") for q in questions]
 
 
 if __name__ == "__main__":
