@@ -72,7 +72,7 @@ class Hand:
             intention = pending.note(self._folder, str(ULID()), changes, record)
             try:
                 self._write(changes)
-            except BaseException:
+            except BaseException:  # Ctrl-C too: all was put back, so nothing is left to be fulfilled
                 pending.fulfilled(intention)
                 raise
             applied = self._commit(intention, changes)
@@ -155,7 +155,7 @@ class Hand:
                 before = self._on_disk(change.path) if change.before is not None else None
                 self._write_one(change)
                 undo.append(_reverse(change, before))
-        except BaseException:
+        except BaseException:  # a conflict, a full disk or Ctrl-C: whichever it was, half of it must not stay
             for change in reversed(undo):
                 self._write_one(change)
             raise

@@ -254,7 +254,7 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
     con.begin()
     try:
         yield
-    except BaseException:
+    except BaseException:  # Ctrl-C too: an open transaction would swallow what comes next
         con.rollback()
         raise
     con.commit()

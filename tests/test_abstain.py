@@ -56,6 +56,13 @@ def test_what_is_there_is_answered(engine, query, path):
     assert (found.hits[0].path, found.abstained) == (f"talk/{path}.md", False)
 
 
+def test_what_is_asked_for_by_its_name_is_never_too_weak(engine):
+    """An id stands in no passage, and its vector means nothing."""
+    hit = engine.search("5433").hits[0]
+    found = engine.search(hit.id)
+    assert (found.enough, found.hits[0].id) == (False, hit.id)
+
+
 def test_it_is_decided_by_the_scope_alone(engine):
     """The same question, and what it is about in another scope: neither the answer nor the figures change."""
     before = [engine.search(query, scope="talk") for query in ABSENT]

@@ -145,6 +145,20 @@ def test_another_folder_in_its_place(vault, folder, tmp_path):
     assert folder.look() == survey(config.load(vault))
 
 
+def test_another_folder_in_place_of_one_above(tmp_path):
+    """No event of the vault's own tells of it."""
+    for place, text in (("above", "of the first"), ("twin", "of the twin, which is longer")):
+        (tmp_path / place / "vault").mkdir(parents=True)
+        (tmp_path / place / "vault" / "atlas.toml").touch()
+        (tmp_path / place / "vault" / "a.md").write_text(text)
+    listening = Folder(config.load(tmp_path / "above" / "vault"), listen=True)
+    listening.look()
+    (tmp_path / "above").rename(tmp_path / "gone")
+    (tmp_path / "twin").rename(tmp_path / "above")
+    assert listening.look() == survey(config.load(tmp_path / "above" / "vault"))
+    listening.close()
+
+
 def test_a_folder_that_is_gone_is_not_an_empty_vault(vault, folder, tmp_path):
     vault.rename(tmp_path / "gone")
     with pytest.raises(NotAVault):
@@ -156,7 +170,7 @@ def test_a_folder_that_is_gone_is_not_an_empty_vault(vault, folder, tmp_path):
 def test_more_events_than_the_kernel_keeps(vault, folder):
     limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     names = [vault / f"n{n}.md" for n in range(3)]
-    for turn in range(limit // 3 + 2):
+    for turn in range(limit):  # at least one event each, none like the one before
         names[turn % 3].write_text("x" * (turn % 7))
     (vault / "sub" / "last.md").write_text("not heard, the queue was full")
     assert folder.look() == survey(config.load(vault))

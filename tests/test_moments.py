@@ -121,6 +121,18 @@ def test_a_name_is_followed_when_it_moves(engine, root, git):
         engine.search("Ana's desk", as_of="first")
 
 
+def test_what_still_held_at_that_commit_is_not_outdated_there(repo, git, monkeypatch):
+    create(repo)
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-02-01T00:00:00Z")
+    monkeypatch.setenv("ATLAS_NOW", "2026-06-01T00:00:00Z")
+    (repo / "desk.md").write_text("---\nvalid_to: 2026-03-01\n---\nAna's desk is on floor 2\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "one")
+    with MemoryEngine(repo) as engine:
+        assert "outdated" in engine.search("desk").hits[0].why
+        assert "outdated" not in engine.search("desk", as_of="HEAD").hits[0].why
+
+
 def test_a_date_follows_the_branch(engine, root, git):
     before = engine.search("desk", as_of="2099-01-01").tree
     assert before == git(root, "rev-parse", "HEAD").strip()

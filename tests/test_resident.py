@@ -19,6 +19,9 @@ def vault(tmp_path) -> Path:
     (tmp_path / "atlas.toml").touch()
     for n, word in enumerate(WORDS):
         (tmp_path / f"{n}.md").write_text(f"# Note {n}\n\nThe {word} and the {WORDS[n - 1]}. " * (n + 1))
+    (tmp_path / "long.md").write_text(
+        "# Long\n\n" + "".join(f"## Part {n}\n\n{word} {n}. " * 90 for n, word in enumerate(WORDS))
+    )
     return tmp_path
 
 
@@ -33,6 +36,8 @@ def _compare(engine: ReadingEngine) -> None:
         assert kept.postings([1]) == [resident.NOTHING]
         chunks = [chunk for (chunk,) in con.execute("SELECT chunk FROM chunks").fetchall()]
         assert kept.passages(chunks) == stored.passages(chunks)
+        notes = [note for (note,) in con.execute("SELECT note FROM notes").fetchall()]
+        assert kept.texts(notes) == stored.texts(notes)
         keys = [key for (key,) in con.execute("SELECT path_key FROM listing WHERE note IS NOT NULL").fetchall()]
         assert kept.listed(keys, "") == stored.listed(keys, "")
         handles = con.execute("SELECT handle FROM handles UNION SELECT handle FROM places").fetchall()
