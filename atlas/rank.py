@@ -111,20 +111,6 @@ class Scores:
     parts: Mapping[str, Floats]
 
 
-def rank(
-    chunks: Field,
-    postings: Postings,
-    n_terms: int,
-    cosine: Floats | None = None,
-    *,
-    worth: Sequence[float] | None = None,
-    weights: Weights = DEFAULT,
-    k: int = 10,
-) -> Ranking:
-    """The `k` best notes by words and vectors: `best` of `score`."""
-    return best(score(chunks, postings, n_terms, cosine, worth=worth, weights=weights), weights=weights, k=k)
-
-
 def score(
     chunks: Field,
     postings: Postings,

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from atlas import MemoryEngine
+from atlas.template import create
+
 #: The home of the person who runs the tests, read before it is taken away.
 _REAL_HOME = os.path.realpath(Path.home())
 _HAS_HOME = Path(_REAL_HOME) != Path(_REAL_HOME).parent
@@ -95,6 +98,20 @@ def make_repo(git) -> Callable[[Path], Path]:
 def repo(tmp_path, make_repo) -> Path:
     """A repository at `tmp_path/vault`, on branch main, with an identity and no commit."""
     return make_repo(tmp_path / "vault")
+
+
+@pytest.fixture
+def root(repo) -> Path:
+    """A new vault in that repository."""
+    create(repo)
+    return repo
+
+
+@pytest.fixture
+def engine(root) -> Iterator[MemoryEngine]:
+    """That vault, open."""
+    with MemoryEngine(root) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -6,28 +6,14 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import write as note
 
 from atlas import MemoryEngine
 from atlas.models import remote
-from atlas.template import create
 
 WORDS = ["heron", "quokka", "wombat", "boiler", "valve", "ledger"]
-
-
-@pytest.fixture
-def root(repo):
-    create(repo)
-    return repo
-
-
-@pytest.fixture
-def engine(root):
-    with MemoryEngine(root) as opened:
-        yield opened
 
 
 def fine(engine, query, **options):

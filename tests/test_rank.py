@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ranking import rank
 
 from atlas import bm25
 from atlas.bm25 import SHAPE, Field, Postings, Shape, idf, saturation
-from atlas.rank import DEFAULT, Voice, Weights, best, rank, score
+from atlas.rank import DEFAULT, Voice, Weights, best, score
 
 PLAIN = Weights(Shape(window=()), thread=0, vector=0, length=0)
 

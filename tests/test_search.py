@@ -10,21 +10,8 @@ from support import write as note
 
 from atlas import MemoryEngine
 from atlas.errors import NotFound, OutsideVault, UsageError
-from atlas.template import create
 
 WORDS = ["heron", "quokka", "wombat", "boiler", "valve", "ledger", "zürich", "备份", "ADR-016", "foo_bar"]
-
-
-@pytest.fixture
-def root(repo):
-    create(repo)
-    return repo
-
-
-@pytest.fixture
-def engine(root):
-    with MemoryEngine(root) as opened:
-        yield opened
 
 
 def paths(engine, query, **options):

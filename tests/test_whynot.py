@@ -7,21 +7,8 @@ from support import write as note
 
 from atlas import MemoryEngine
 from atlas.errors import Ambiguous, NotFound, OutsideVault
-from atlas.template import create
 
 ID = "01JDXK3Q8ZV5T9W2M4N6P8R0S1"
-
-
-@pytest.fixture
-def root(repo):
-    create(repo)
-    return repo
-
-
-@pytest.fixture
-def engine(root):
-    with MemoryEngine(root) as opened:
-        yield opened
 
 
 def asked(engine, query, name, **filters):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ranking import rank
 
 from atlas import words
 from atlas.bm25 import Field, Postings
-from atlas.rank import rank
 
 LITERALS = ["ADR-016", "C++", "GB/s", "foo_bar.baz", "--dry-run", "it's", "100%", "x:y"]
 # The same letters taken apart, which a tokenizer that drops signs cannot tell from the literal.
