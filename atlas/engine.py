@@ -114,7 +114,8 @@ class MemoryEngine(ReadingEngine):
 
     def _ingest_batch(self, requests: Sequence[Request]) -> Ingested:
         with self._hand.lock():
-            with self._catalog(str(requests[0].scope)) as catalog:
+            with self._index.reader() as reader:
+                catalog = Catalog(reader.con, Scope(str(requests[0].scope)))
                 plan = plan_batch(
                     requests,
                     now=config.now(),
@@ -124,9 +125,10 @@ class MemoryEngine(ReadingEngine):
                     related=catalog.with_entities,
                     total=catalog.count(),
                 )
-            changes = [*plan.changes, *edits.add_tags(plan.joins, self._read_bytes)]
+                changes = [*plan.changes, *edits.add_tags(plan.joins, self._read_bytes)]
+                passed = self._hand.checked(changes, reader)
             record = Record("ingest", plan.subject, actor=self.config.actor, memories=tuple(d.id for d in plan.drafts))
-            applied = self._hand.apply(changes, record) if changes else Applied(())
+            applied = self._hand.apply(passed, record) if changes else Applied(())
         stored = tuple(Stored(d.id, d.path, d.label) for d in plan.drafts)
         return Ingested(stored, plan.duplicates, plan.per_text, applied)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
@@ -19,10 +20,18 @@ from atlas.survey import blob_id
 
 if TYPE_CHECKING:
     from atlas.config import Config
+    from atlas.search import Reader
     from atlas.snapshot import Index
 
 #: Seconds after which a commit that failed is a reason not to try the next one at once.
 _LONG = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Changes that went through the gate. Made by `Hand.checked` only."""
+
+    changes: tuple[Change, ...]
 
 
 class Hand:
@@ -60,14 +69,21 @@ class Hand:
         finally:
             self._filelock.release()
 
-    def apply(self, changes: Sequence[Change], record: Record) -> Applied:
+    def checked(self, changes: Sequence[Change], reader: Reader) -> Passed:
+        """The changes, once the gate has let all of them through: for a planner that has a reader open anyway."""
+        gateway.check(changes, self.config.scope, Catalog(reader.con, WHOLE_VAULT), self._on_disk)
+        return Passed(tuple(changes))
+
+    def apply(self, asked: Sequence[Change] | Passed, record: Record) -> Applied:
         """Make the changes and their commit. Raises what the gate, a changed file or a lock says; then nothing changed.
 
         A commit that cannot be made now is not an error here: the files are saved and `Applied.note` says why.
         """
         with self.lock():
-            with self._index.reader() as reader:
-                gateway.check(changes, self.config.scope, Catalog(reader.con, WHOLE_VAULT), self._on_disk)
+            if not isinstance(asked, Passed):
+                with self._index.reader() as reader:
+                    asked = self.checked(asked, reader)
+            changes = asked.changes
             self._committer.keep(dict(self._present(changes)), record, stuck=self._stuck)
             intention = pending.note(self._folder, str(ULID()), changes, record)
             try:
@@ -175,13 +191,27 @@ class Hand:
         return applied
 
     def _refreshed(self, applied: Applied) -> Applied:
-        """The index follows; if it cannot, the change stands all the same and says so."""
+        """The index follows; if it cannot, the change stands all the same and says so.
+
+        Where another writer waits, it is left to that one, who has to bring the index up to date before it can plan:
+        eight writers would otherwise each do it twice.
+        """
+        if self._awaited():
+            return applied
         try:
             self._index.refresh()
         except Unavailable as err:
             note = f"index degraded: {err} The next search catches up."
             return Applied(applied.paths, applied.commit, f"{applied.note} {note}".strip())
         return applied
+
+    def _awaited(self) -> bool:
+        """Whether another writer waits for the lock."""
+        try:
+            with self._next.acquire(timeout=0):
+                return False
+        except Timeout:
+            return True
 
     def _present(self, changes: Sequence[Change]) -> Iterator[tuple[str, bytes]]:
         """The files to be changed, as they are."""

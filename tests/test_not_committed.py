@@ -79,6 +79,7 @@ def test_a_read_only_git_folder(make_repo, git):
         write(repo, "a.md", "one\n")
         git(repo, "add", "-A")
         git(repo, "commit", "-qm", "first")
+        open_repo(repo)  # loads what nobody else may read from where it is installed
         places = [Path(folder), repo, *repo.rglob("*")]
         for place in places:
             if os.geteuid() == 0:
