@@ -45,6 +45,8 @@ class Config:
     lock_seconds: float = 30.0
     git_seconds: float = 8.0
     commit: bool = True
+    upkeep_on_merge: bool = True
+    upkeep_seconds: float = 30.0
     actor: str = ""
 
     @property
@@ -65,6 +67,7 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
     },
     "llm": {"model": "llm_model", "api_base": "llm_api_base"},
     "git": {"commit": "commit", "timeout_seconds": "git_seconds"},
+    "upkeep": {"on_merge": "upkeep_on_merge", "timeout_seconds": "upkeep_seconds"},
     "index": {"lock_seconds": "lock_seconds"},
 }
 
@@ -171,7 +174,7 @@ def _checked(file: Path, where: str, name: str, value: Any) -> Any:
         and "@" not in value
     ):  # no passwords in a file
         return value.strip()
-    if name in {"commit", "download"} and isinstance(value, bool):
+    if name in {"commit", "download", "upkeep_on_merge"} and isinstance(value, bool):
         return value
     if name == "max_note_bytes" and isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value

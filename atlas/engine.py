@@ -12,12 +12,27 @@ from typing import Any, TypeVar
 
 from ulid import ULID
 
-from atlas import bundle, clusters, config, derive, edits, git, health, past, template, vault, whynot
+from atlas import (
+    bundle,
+    clusters,
+    config,
+    derive,
+    edits,
+    evals,
+    git,
+    health,
+    history,
+    past,
+    template,
+    upkeep,
+    vault,
+    whynot,
+)
 from atlas.catalog import Card, Catalog
-from atlas.errors import NotFound, UsageError
+from atlas.errors import GitRefused, NotFound, UsageError
 from atlas.hand import Hand
 from atlas.ingest import Request, plan_batch
-from atlas.memory import Applied, Entry, Finding, Memory, Record, Scope
+from atlas.memory import Applied, Entry, Finding, Hit, Memory, Record, Scope
 from atlas.reading import ReadingEngine
 from atlas.survey import survey
 
@@ -214,6 +229,46 @@ class MemoryEngine(ReadingEngine):
     def validate(self, paths: Sequence[str] = (), *, staged: bool = False) -> list[Finding]:
         """What is wrong with these notes, all notes, or the staged ones."""
         return health.validate(self.config, paths, self._under_git() if staged else None)
+
+    def evaluate(self, files: Sequence[str] = ()) -> list[evals.Verdict]:
+        """Run the vault's own checks in `evals/`, or those of these files; raises UsageError if one cannot be read."""
+
+        def search(query: str, k: int, scope: str) -> Sequence[Hit]:
+            return self.search(query, k=k, scope=scope or None).hits
+
+        return evals.judge(evals.load(self.config.root, files), search, lambda name: self._card(name).id)
+
+    def maintain(self, *, dry_run: bool = False, due_only: bool = False) -> list[upkeep.Ran]:
+        """Run upkeep, each task as a commit: all tasks, or (`due_only`) those for which something changed since.
+
+        Raises Unavailable while another upkeep runs, GitRefused where no commit can be made now.
+        """
+        repository = self._under_git()
+        if self.config.scope.prefix or not self.config.commit:
+            raise UsageError("Upkeep works on the whole vault and by commits: open it without a scope, committing on.")
+        blocked = repository.blocked()
+        if blocked:
+            raise GitRefused("run upkeep", blocked)
+        with upkeep.alone(self.config.state), self._hand.lock():
+            return upkeep.run(
+                lambda: self._upkeep_view(repository),
+                lambda changes, record: self._hand.apply(changes, replace(record, actor=self.config.actor)),
+                upkeep.Log(self.config.state),
+                all_tasks=not due_only,
+                dry_run=dry_run,
+                seconds=self.config.upkeep_seconds,
+            )
+
+    def _upkeep_view(self, repository: git.Repository) -> tuple[upkeep.View, str]:
+        with self._catalog() as catalog:
+            cards = tuple(catalog.cards())
+
+        def removed(path: str) -> bool:
+            return bool(history.log(repository, path=path, limit=1))
+
+        dirty = frozenset(repository.uncommitted())
+        view = upkeep.View(cards, self._read_or_none, removed, dirty.__contains__, config.now())
+        return view, self._index.generation()
 
     # ---------------------------------------------------------------- history
 

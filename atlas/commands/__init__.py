@@ -41,6 +41,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "changed": ("history", "Show what changed since a date or a commit."),
     "undo": ("history", "Revert a commit of Atlas by a new commit."),
     "restore": ("history", "Bring a memory, or its detail, back from history."),
+    "maintain": ("upkeep", "Run the upkeep that is due, each task as a commit."),
+    "eval": ("upkeep", "Run the vault's own checks in evals/."),
     "demo": ("demo", "Run the main job on a temporary vault, start to finish."),
     "completion": ("demo", "Print the line that turns on completion in your shell."),
 }
@@ -67,7 +69,7 @@ class _Lazy(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"atlas.commands.{COMMANDS[cmd_name][0]}")
-        command = getattr(module, {"import": "import_"}.get(cmd_name, cmd_name.replace("-", "_")))
+        command = getattr(module, {"import": "import_", "eval": "eval_"}.get(cmd_name, cmd_name.replace("-", "_")))
         assert isinstance(command, click.Command)
         return command
 

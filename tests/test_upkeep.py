@@ -1,0 +1,173 @@
+"""Upkeep: each task one commit, only what is due, never over somebody's edit; and the first task, hub notes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from filelock import FileLock
+from shell import atlas
+from support import write
+
+from atlas import MemoryEngine, config, upkeep
+from atlas.errors import Conflict, GitRefused, Unavailable, UsageError
+from atlas.memory import Applied, Change, Record
+
+HUB = "clusters/boiler.md"
+
+
+@pytest.fixture
+def bundled(engine, root, git):
+    """Three notes of one cluster, committed."""
+    for name in ("one", "two", "three"):
+        write(root, f"notes/{name}.md", f"---\ntags: [cluster/boiler]\n---\n# Valve {name}\n\nText {name}.\n")
+    commit(root, git)
+    return root
+
+
+def commit(root, git) -> None:
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "by hand")
+
+
+def linked(root) -> list[str]:
+    return re.findall(r"\[\[([^|]+)\|", (root / HUB).read_text())
+
+
+def test_a_cluster_of_three_gets_a_hub_in_one_commit(engine, bundled, git):
+    (ran,) = engine.maintain()
+    assert (ran.task, ran.changed) == ("clusters", (HUB,))
+    assert git(bundled, "show", "--name-only", "--format=", ran.commit).split() == [HUB]
+    assert "Atlas-Op: clusters" in git(bundled, "show", "-s", "--format=%B", ran.commit)
+    assert linked(bundled) == ["notes/one", "notes/three", "notes/two"]
+    hub = engine.expand(HUB)
+    assert (hub.label, hub.meta["kind"], hub.clusters) == ("Boiler", "hub", ())
+
+
+def test_nothing_is_due_twice(engine, bundled, git):
+    engine.maintain()
+    head = git(bundled, "rev-parse", "HEAD")
+    assert engine.maintain() == []
+    assert engine.maintain(due_only=True) == []
+    assert git(bundled, "rev-parse", "HEAD") == head
+
+
+def test_two_are_no_bundle(engine, bundled, git):
+    (bundled / "notes" / "two.md").unlink()
+    commit(bundled, git)
+    assert engine.maintain() == []
+    assert not (bundled / HUB).exists()
+
+
+def test_a_hub_follows_its_members_and_keeps_what_a_person_wrote(engine, bundled, git):
+    engine.maintain()
+    place = bundled / HUB
+    place.write_bytes(b"Above.\r\n" + place.read_bytes() + b"\nBelow, by hand: see [[elsewhere]].\n")
+    write(bundled, "notes/four.md", "---\ntags: [cluster/boiler]\n---\n# A [[bracket]] | four\n")
+    (bundled / "notes" / "one.md").unlink()
+    commit(bundled, git)
+    before = place.read_bytes()
+    engine.maintain()
+    after = place.read_bytes()
+    cut = before.index(b"<!-- atlas"), before.index(b"<!-- /atlas")
+    assert after.startswith(before[: cut[0]])
+    assert after.endswith(before[cut[1] :])
+    assert b"- [[notes/four|A bracket four]]\n" in after
+    assert b"notes/one" not in after
+
+
+@pytest.mark.parametrize("text", ["# Boiler\n\nMy own page.\n", "<!-- atlas:members -->\n", "caf\udce9\n"])
+def test_a_persons_own_page_is_left_alone(engine, bundled, git, text):
+    write(bundled, HUB, text)
+    commit(bundled, git)
+    before = (bundled / HUB).read_bytes()
+    assert engine.maintain() == []
+    assert (bundled / HUB).read_bytes() == before
+
+
+def test_a_hub_that_was_deleted_stays_deleted(engine, bundled, git):
+    engine.maintain()
+    git(bundled, "rm", "-q", HUB)
+    git(bundled, "commit", "-qm", "no such page, please")
+    assert engine.maintain() == []
+    assert not (bundled / HUB).exists()
+
+
+def test_a_hub_with_uncommitted_edits_waits(engine, bundled, git):
+    engine.maintain()
+    place = bundled / HUB
+    place.write_text(place.read_text() + "\nHalf a sent")
+    write(bundled, "notes/four.md", "---\ntags: [cluster/boiler]\n---\n# Four\n")
+    assert engine.maintain() == []
+    assert place.read_text().endswith("Half a sent")
+    commit(bundled, git)
+    (ran,) = engine.maintain()
+    assert ran.changed == (HUB,)
+    assert "notes/four" in linked(bundled)
+
+
+def test_undo_takes_a_run_back(engine, bundled):
+    (ran,) = engine.maintain()
+    engine.undo(ran.commit)
+    assert not (bundled / HUB).exists()
+    assert engine.maintain() == []
+
+
+def test_a_dry_run_writes_nothing(bundled, git):
+    before = git(bundled, "status", "--porcelain")
+    ran = atlas("maintain", "--dry-run", cwd=bundled)
+    assert ran.out == f"clusters: {HUB}\n"
+    assert git(bundled, "status", "--porcelain") == before
+    ran = atlas("maintain", "--json", cwd=bundled)
+    assert [(r["task"], r["changed"]) for r in ran.json["ran"]] == [("clusters", [HUB])]
+
+
+def test_never_in_the_middle_of_a_rebase(engine, bundled, git):
+    (bundled / ".git" / "rebase-merge").mkdir()
+    with pytest.raises(GitRefused, match="a rebase is under way"):
+        engine.maintain()
+    assert not (bundled / HUB).exists()
+    (bundled / ".git" / "rebase-merge").rmdir()
+    git(bundled, "checkout", "-q", "--detach")
+    with pytest.raises(GitRefused, match="HEAD is detached"):
+        engine.maintain()
+
+
+def test_one_at_a_time(engine, bundled):
+    engine.refresh()
+    with FileLock(bundled / ".atlas" / "upkeep.lock"), pytest.raises(Unavailable, match="another process"):
+        engine.maintain()
+
+
+def test_a_part_of_the_vault_is_not_enough(bundled):
+    with MemoryEngine(bundled, scope="notes/") as part, pytest.raises(UsageError, match="whole vault"):
+        part.maintain()
+
+
+def planned(paths: tuple[str, ...]) -> list[Change]:
+    return [Change(path, b"new\n", "0" * 40) for path in paths]
+
+
+def test_what_is_edited_meanwhile_is_left_out(monkeypatch, tmp_path):
+    tasks = {"clusters": lambda view: (planned(("a.md", "b.md")), Record("clusters", "x"))}
+    monkeypatch.setattr(upkeep, "TASKS", tasks)
+
+    def apply(changes, record):
+        for change in changes:
+            if change.path == "a.md":
+                raise Conflict("a.md", b"new\n", b"theirs\n")
+        return Applied(tuple(change.path for change in changes), "c0ffee")
+
+    view = upkeep.View((), lambda _: None, lambda _: False, lambda _: False, config.now())
+    (ran,) = upkeep.run(
+        lambda: (view, "1"), apply, upkeep.Log(tmp_path), all_tasks=True, dry_run=False, seconds=5
+    )  # fmt: skip
+    assert (ran.changed, ran.note) == (("b.md",), "left out, edited meanwhile: a.md")
+
+
+def test_no_task_is_begun_after_the_time_limit(engine, bundled):
+    write(bundled, "atlas.toml", "[upkeep]\ntimeout_seconds = 1e-9\n")
+    with MemoryEngine(bundled) as hurried:
+        (ran,) = hurried.maintain()
+    assert "not begun" in ran.note
+    assert not (bundled / HUB).exists()
