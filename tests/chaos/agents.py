@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import shutil
 import signal
+import tempfile
 from pathlib import Path
+
+from support import script
 
 from atlas.engine import MemoryEngine
 from atlas.errors import AtlasError
@@ -41,7 +46,18 @@ def add_lines(root: str, path: str, words: list[str]) -> list[str]:
 
 
 def store_in_little_room(root: str, text: str, room: int) -> list[str]:
-    """Store a text where no file may grow beyond `room` bytes; its token, if it was taken."""
+    """Store a text where no file may grow beyond `room` bytes; its token, if it was taken.
+
+    A full disk is an error that Git reports and tidies up after; this limit would end it by a signal, hence a Git that
+    ignores the signal.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        script(Path(folder, "git"), f"trap '' XFSZ\nexec {shutil.which('git')} \"$@\"\n")
+        os.environ["PATH"] = os.pathsep.join([folder, os.environ["PATH"]])
+        return _store_in_little_room(root, text, room)
+
+
+def _store_in_little_room(root: str, text: str, room: int) -> list[str]:
     with MemoryEngine(root, create=False, resident=False) as engine:
         engine.search("so that the index is there")
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))

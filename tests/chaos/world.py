@@ -205,7 +205,7 @@ class World:
     def second_committer(self) -> None:
         """Somebody runs `git add -A` and `git commit` in a loop while an agent stores and an editor saves."""
         loop = subprocess.Popen(
-            ["sh", "-c", "while :; do git add -A; git commit -qm 'by hand'; done"], cwd=self.root,
+            ["sh", "-c", "while :; do git add -A; git commit -qm 'by hand'; sleep 0.02; done"], cwd=self.root,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         try:
