@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from atlas import derive, git, identity, survey, vault
-from atlas.config import ENDINGS, MARKER, strangers
-from atlas.credentials import find_secrets
+from atlas import derive, git, identity, precommit, survey, vault
+from atlas.checks import check
+from atlas.config import MARKER, strangers
 from atlas.errors import NotFound, NotText
 from atlas.memory import Finding
 
@@ -17,10 +16,6 @@ if TYPE_CHECKING:
     from atlas.catalog import Card, Catalog
     from atlas.config import Config
     from atlas.snapshot import Index
-
-#: Findings that make a commit hook refuse; the others are said by `status` only.
-BLOCKING = frozenset({"frontmatter", "stacked-frontmatter", "conflict-markers", "secret", "duplicate-id", "oversized",
-                      "binary"})  # fmt: skip
 
 #: Where the id of a note stands, as bytes: what most notes have not need not be parsed.
 _ID_LINE = re.compile(rb"""^id:[ \t]*["']?([0-9A-Za-z]{26})""", re.MULTILINE)
@@ -81,13 +76,15 @@ def _missing(config: Config, repository: git.Repository) -> list[Finding]:
 
 
 def validate(config: Config, paths: Sequence[str], repository: git.Repository | None) -> list[Finding]:
-    """What a commit hook would refuse in these files (all notes, if none are named), or in what is staged."""
-    contents = dict(_staged(config, repository) if repository else _files(config, paths))
-    findings = [f for path, data in contents.items() for f in check(path, data, config.max_note_bytes)]
-    rest = _committed(repository, contents) if repository else _unnamed(config, contents)
-    if not paths and repository is None:
+    """What a commit hook would say of these files (all notes, if none are named), or of what is staged."""
+    if repository is not None:
+        return precommit.findings(config, repository)
+    contents = dict(_files(config, paths))
+    findings = [f for path, data in contents.items() for f in check(path, data, config.max_note_bytes).findings]
+    if not paths:
         findings += strangers(config.root)
-    return sorted([*findings, *_used_twice(contents, rest)], key=lambda f: (f.path, f.line, f.kind))
+    twice = _used_twice(contents, _unnamed(config, contents))
+    return sorted([*findings, *twice], key=lambda f: (f.path, f.line, f.kind))
 
 
 def _used_twice(contents: Mapping[str, bytes], rest: Iterable[tuple[str, bytes]]) -> list[Finding]:
@@ -106,21 +103,6 @@ def _used_twice(contents: Mapping[str, bytes], rest: Iterable[tuple[str, bytes]]
     ]
 
 
-def check(path: str, data: bytes, most: int) -> list[Finding]:
-    """What is wrong with one note's bytes."""
-    if len(data) > most:
-        return [Finding(path, 0, "oversized", f"{len(data) / 1e6:.1f} MB, over the limit of {most / 1e6:g} MB")]
-    try:
-        note, found = derive.read(data, path)
-    except NotText as err:
-        return [Finding(path, 0, "binary", err.reason)]
-    named = [Finding(path, f.line, f.kind, f.message) for f in found if f.kind in BLOCKING]
-    secrets = [
-        Finding(path, line, "secret", f"looks like a credential ({kind})") for line, kind in find_secrets(note.text)
-    ]
-    return named + secrets
-
-
 def _files(config: Config, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     for path in paths or sorted(survey.survey(config).files):
         data = survey.read_listed(config, path) if not paths else vault.read(config, path)
@@ -135,37 +117,6 @@ def _unnamed(config: Config, named: Collection[str]) -> Iterator[tuple[str, byte
         data = survey.read_listed(config, path) if path not in named else None
         if data is not None:
             yield path, data
-
-
-def _staged(config: Config, repository: git.Repository) -> Iterator[tuple[str, bytes]]:
-    """The staged content of the notes, as Git has it; what lies on disk may be another text."""
-    memories = survey.survey(config).files
-    blobs = {
-        path: blob
-        for path, blob in repository.staged(_index_of_hook(repository)).items()
-        # What is ignored, or in an editor's folder, is no memory; what is staged but gone from disk may be one.
-        if blob and path.lower().endswith(ENDINGS) and (path in memories or not (config.root / path).exists())
-    }
-    held = dict(repository.blobs(blobs.values()))
-    return ((path, held[blob]) for path, blob in blobs.items() if blob in held)
-
-
-def _committed(repository: git.Repository, staged: Collection[str]) -> Iterator[tuple[str, bytes]]:
-    """The notes of HEAD that the next commit leaves as they are."""
-    changed = {*staged, *repository.staged(_index_of_hook(repository))}
-    tree = repository.tree("HEAD", ENDINGS) if repository.head() else {}
-    paths = {blob: path for path, blob in tree.items() if path not in changed}
-    return ((paths[blob], data) for blob, data in repository.blobs(paths))
-
-
-def _index_of_hook(repository: git.Repository) -> str:
-    """The index a hook is asked about: for `git commit -a` and `git commit PATH` it is not the repository's own.
-
-    Only one that lies in this repository counts: the hook of another one may have started us.
-    """
-    named = os.environ.get("GIT_INDEX_FILE", "")
-    place = (repository.top / named).resolve()
-    return str(place) if named and place.is_relative_to(repository.git_dir.resolve()) else ""
 
 
 def _id(data: bytes) -> str:

@@ -1,14 +1,15 @@
 """Starting Git: the one place where a process of it begins, bounded in time and in a clean environment.
 
-GitPython finds and launches the executable.
+Where it matters (on Windows, and where its settings name the executable) GitPython finds and launches Git.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
     A hook's GIT_DIR or GIT_INDEX_FILE would send our call to another repository, and its dates would be put on our
     commits. `Git.execute` lays `env=` over `os.environ` and so cannot take a variable away; changing `os.environ`
-    would race with the caller's other threads. Hence a complete dict, handed to GitPython's launcher.
+    would race with the caller's other threads. Hence a complete dict.
     """
     kept = {
         name: value
@@ -91,11 +92,6 @@ def call(
     Paths are taken literally unless `literal` is off (for the one command that refuses the option). At the time limit
     the whole process group is ended: the child that hangs is often not Git but the signer it started.
     """
-    # GitPython looks for the executable when it is imported, and raises when there is none. A vault can be read and
-    # searched without Git, so the lack of it is said by `look`, and a search does not pay the 65 ms of this import.
-    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-    from git.cmd import Git, safer_popen  # noqa: PLC0415
-
     options = ["--no-pager", *(["--literal-pathspecs"] if literal else [])]
     with ExitStack() as stack:
         source = None
@@ -105,8 +101,9 @@ def call(
             source.write(data)
             source.seek(0)
         try:
-            process = safer_popen(
-                [Git.GIT_PYTHON_GIT_EXECUTABLE or "git", *options, *words],
+            program, popen = _launcher()
+            process = popen(
+                [program, *options, *words],
                 cwd=folder,
                 env=environment(env),
                 stdin=source or DEVNULL,
@@ -126,6 +123,21 @@ def refused(words: tuple[str, ...], ran: Ran) -> GitRefused:
     """The error for a call that failed."""
     verb = next((word for word in words if word[0] != "-" and "=" not in word), "git")
     return GitRefused(f"run `{verb}`", ran.said or f"it ended with code {ran.code}")
+
+
+def _launcher() -> tuple[str, Callable[..., Popen[bytes]]]:
+    """The executable and what starts it.
+
+    GitPython's launcher keeps Windows from running a `git.exe` that lies in the vault; elsewhere it is `Popen` itself,
+    and importing GitPython for that took 65 ms of every commit's hook. It raises when there is no Git, unless told not
+    to: a vault can be read and searched without, so the lack of it is said by `look`.
+    """
+    if sys.platform != "win32" and "GIT_PYTHON_GIT_EXECUTABLE" not in os.environ:
+        return "git", Popen
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+    from git.cmd import Git, safer_popen  # noqa: PLC0415
+
+    return Git.GIT_PYTHON_GIT_EXECUTABLE or "git", safer_popen
 
 
 def _cannot_start(folder: Path, error: OSError) -> str:

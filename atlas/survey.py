@@ -256,6 +256,11 @@ def _ignorer(patterns: tuple[str, ...]) -> Callable[[str], bool]:
     return lambda path: bool(spec.match_file(path))
 
 
+def matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+    """A test whether a path fits any of these patterns (gitignore syntax)."""
+    return _ignorer(patterns)
+
+
 def read_listed(config: Config, path: str) -> bytes | None:
     """The bytes of a file a survey found, or None if it is gone (or became a link) since; raises OSError."""
     try:

@@ -68,12 +68,15 @@ def validate(door: Door, paths: tuple[str, ...], staged: bool, as_json: bool) ->
     """Check notes as the commit hook does.
 
     PATHS name the notes; without them, it is all. Exits 1 if anything is wrong: metadata that cannot be read, an id
-    used twice, conflict markers, a credential, a file too large or not text.
+    used twice or that is none, conflict markers, a credential, a file too large or not text. A summary that stayed
+    while its text became another is a warning, and only looked for in what is staged.
     """
+    from atlas.checks import WARNINGS
+
     with door.engine() as engine:
         findings = engine.validate([door.place(engine.config.root, path) for path in paths], staged=staged)
     if as_json:
         emit({"findings": findings})
     elif findings:
         click.echo(view.findings(findings))
-    return 1 if findings else 0
+    return 1 if any(finding.kind not in WARNINGS for finding in findings) else 0
