@@ -47,6 +47,8 @@ class Config:
     commit: bool = True
     upkeep_on_merge: bool = True
     upkeep_seconds: float = 30.0
+    hooks_seconds: float = 5.0
+    private: tuple[str, ...] = ("private/",)
     actor: str = ""
 
     @property
@@ -68,6 +70,8 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
     "llm": {"model": "llm_model", "api_base": "llm_api_base"},
     "git": {"commit": "commit", "timeout_seconds": "git_seconds"},
     "upkeep": {"on_merge": "upkeep_on_merge", "timeout_seconds": "upkeep_seconds"},
+    "hooks": {"seconds": "hooks_seconds"},
+    "share": {"private": "private"},
     "index": {"lock_seconds": "lock_seconds"},
 }
 
@@ -164,7 +168,7 @@ def _line(text: str, section: str, key: str) -> int:
 
 def _checked(file: Path, where: str, name: str, value: Any) -> Any:
     """The value in the field's own type, or UsageError naming the setting."""
-    if name == "ignore" and isinstance(value, list) and all(isinstance(v, str) for v in value):
+    if name in {"ignore", "private"} and isinstance(value, list) and all(isinstance(v, str) for v in value):
         return tuple(value)
     if name == "embedding" and value in EMBEDDINGS:
         return value

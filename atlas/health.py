@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from atlas import derive, git, identity, precommit, survey, vault
+from atlas import derive, git, hooks, identity, precommit, survey, vault
 from atlas.checks import check
 from atlas.config import MARKER, strangers
 from atlas.errors import NotFound, NotText
@@ -30,6 +31,7 @@ def status(config: Config, catalog: Catalog, index: Index, waiting: Sequence[str
     if repository is not None:
         uncommitted = repository.uncommitted()
         findings += _missing(config, repository)
+    hooked = asdict(hooks.state(repository))
     return {
         "vault": str(config.root),
         "memories": len(cards),
@@ -40,9 +42,9 @@ def status(config: Config, catalog: Catalog, index: Index, waiting: Sequence[str
         },
         "uncommitted": list(uncommitted),
         "waiting": list(waiting),
-        "hooks": {"installed": []},
+        "hooks": hooked,
         "watcher": {"running": False},
-        "merge_driver": {"installed": False},
+        "merge_driver": hooked.pop("merge_driver"),
         "findings": sorted(set(findings), key=lambda f: (f.path, f.line, f.kind)),
     }
 

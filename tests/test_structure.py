@@ -109,7 +109,18 @@ def test_only_the_vault_writes_memory_files():
     writing = re.compile(r"\.write_bytes\(|\.write_text\(|open\([^)]*[\"'][wax]")
     found = {name for name, file in modules().items() if writing.search(file.read_text("utf-8"))}
     # Derived files, intentions and Git's own files are not memories; the template writes only what it adds.
-    assert found <= {"vault", "store", "vectors", "pending", "staging", "commits", "history", "template"}
+    assert found <= {
+        "vault",
+        "store",
+        "vectors",
+        "pending",
+        "staging",
+        "commits",
+        "history",
+        "template",
+        "stubs",
+        "hooks",
+    }
 
 
 def loaded_by(*words: str) -> set[str]:

@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "index": ("health", "Bring the index up to date."),
     "status": ("health", "Say how the vault is: index, Git, and every file with a problem."),
     "validate": ("health", "Check notes as the commit hook does."),
+    "hooks": ("hooks", "Put Git hooks and the merge driver in, take them out, or say how they are."),
     "log": ("history", "Show the history of the vault or of one memory, newest first."),
     "why": ("history", "Show why a memory is as it is: the commits that made it so."),
     "changed": ("history", "Show what changed since a date or a commit."),
@@ -46,6 +47,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "Run the main job on a temporary vault, start to finish."),
     "completion": ("demo", "Print the line that turns on completion in your shell."),
 }
+
+#: Commands that programs call and people need not know: their modules.
+HIDDEN = {"hook": "hooks"}
 
 EXIT_INTERRUPTED = 130
 
@@ -66,10 +70,13 @@ class _Lazy(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
+        name = COMMANDS[cmd_name][0] if cmd_name in COMMANDS else HIDDEN.get(cmd_name)
+        if name is None:
             return None
         module = importlib.import_module(f"atlas.commands.{COMMANDS[cmd_name][0]}")
         command = getattr(module, {"import": "import_", "eval": "eval_"}.get(cmd_name, cmd_name.replace("-", "_")))
+        module = importlib.import_module(f"atlas.commands.{name}")
+        command = getattr(module, {"import": "import_"}.get(cmd_name, cmd_name.replace("-", "_")))
         assert isinstance(command, click.Command)
         return command
 
