@@ -97,8 +97,8 @@ def _called(name: str, words: Sequence[str], read: Callable[[], bytes]) -> Said:
 
 def _before_commit(found: Found) -> Said:
     judge = import_module("atlas.precommit").findings
-    warnings = import_module("atlas.checks").WARNINGS
     said = _from_top((repository, judge(config, repository)) for config, repository in found.vaults)
+    warnings = import_module("atlas.checks").WARNINGS
     lines = [
         f"there is no vault at {name}, so its notes were not checked; where it is now, run `atlas hooks install`"
         for name in found.missing

@@ -120,10 +120,9 @@ def uninstall(repository: git.Repository) -> tuple[State, tuple[str, ...]]:
     folders = dict.fromkeys((repository.common_dir / "hooks", _folder(repository, settings)))
     said = [stubs.take_out(folder / name) for folder in folders for name in NAMES]
     own = repository.common_dir / _FOLDER
-    if not any(stubs.whose(folder / name) is stubs.Whose.EDITED for folder in folders for name in NAMES):
-        said += [stubs.take_out(own / name) for name in _FILES]
-        if own.is_dir() and not any(own.iterdir()):
-            own.rmdir()
+    said += [stubs.take_out(own / name) for name in _FILES]  # without them, a stub that is left does nothing
+    if own.is_dir() and not any(own.iterdir()):
+        own.rmdir()
     for key in (_COMMAND, VAULTS, _DRIVER, _DRIVER_NAME):
         repository.call("config", "--local", "--unset-all", key)
     _unname_driver(repository, settings)
@@ -229,7 +228,8 @@ def command() -> str:
         return shlex.quote(str(program))
     words = [sys.executable, "-P", "-m", "atlas"]
     checkout, env = Path(__file__).resolve().parents[1], shutil.which("env")
-    if env and str(checkout) in map(os.path.realpath, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
+    path = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    if env and str(checkout) in map(os.path.realpath, path):
         words = [env, f"PYTHONPATH={checkout}", *words]
     return shlex.join(words)
 

@@ -7,11 +7,11 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from atlas import git
 from atlas.config import Config
-from atlas.identity import is_conflict_copy
 from atlas.memory import Finding
 from atlas.process import Ran, refused
 from atlas.survey import is_memory, matcher
@@ -97,15 +97,16 @@ class _Search:
     def __init__(
         self, repository: git.Repository, index: str, notes: Sequence[Staged], held: Mapping[str, bytes]
     ) -> None:
-        self.new = {id for n in notes for id in _ids(held[n.blob]) if id not in set(_ids(held.get(n.before, b"")))}
+        brought = {n.path: {*_ids(held[n.blob])} - {*_ids(held.get(n.before, b""))} for n in notes}
+        self.brought = {path: ids for path, ids in brought.items() if ids}
         self._repository, self._index = repository, index
         self._ran: Ran | None = None
-        self._thread = threading.Thread(target=self._look) if self.new else None
+        self._thread = threading.Thread(target=self._look) if self.brought else None
         if self._thread:
             self._thread.start()
 
     def _look(self) -> None:
-        wanted = "|".join(re.escape(id) for id in sorted(self.new))
+        wanted = "|".join(re.escape(id) for id in sorted({*chain(*self.brought.values())}))
         pattern = f"""^id:[[:space:]]*["']?({wanted})"""
         words = ("grep", "--cached", "-z", "-l", "-a", "-E", "-e", pattern, *self._repository.within)
         env = {"GIT_INDEX_FILE": self._index} if self._index else None
@@ -145,13 +146,17 @@ def _ids(data: bytes) -> list[str]:
 
 def _used_twice(ids: Mapping[str, str], search: _Search) -> list[Finding]:
     """Ids that come with this commit and are taken. An editor's "duplicate this note" copies the id."""
+    if not search.brought:
+        return []
+    is_conflict_copy = import_module("atlas.identity").is_conflict_copy
     owners: dict[str, str] = {}
     for path, id in search.owners(ids):
         owners.setdefault(id, path)
     found = []
-    for path in sorted(ids, key=lambda p: (is_conflict_copy(p), len(p), p)):
+    # Who had the id before keeps it; then never the conflict copy.
+    for path in sorted(ids, key=lambda p: (ids[p] in search.brought.get(p, ()), is_conflict_copy(p), len(p), p)):
         id = ids[path]
-        owner = owners.setdefault(id, path) if id in search.new else path
-        if owner != path:
+        owner = owners.setdefault(id, path) if id else path
+        if owner != path and id in search.brought.get(path, ()):
             found.append(Finding(path, 1, "duplicate-id", f"has the id of {owner}; remove the `id:` line here"))
     return found

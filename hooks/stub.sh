@@ -78,7 +78,7 @@ atlas_hook() {
         pre-push) printf %s "$input" | eval "$atlas hook --stub pre-push \"\$@\"" ;;
         pre-commit | post-merge) eval "$atlas hook --stub $hook \"\$@\"" ;;
         # Behind Git's back, holding none of its pipes: a program that reads what Git says must not wait for the index.
-        *) (eval "$atlas hook --stub $hook \"\$@\"" </dev/null >/dev/null 2>&1 &) ;;
+        *) (exec </dev/null >/dev/null 2>&1 && eval "exec $atlas hook --stub $hook \"\$@\"") & ;;
     esac
     code=$?
     case $code in
