@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from shell import ROOT, atlas, command, environment, new_vault, spawn
+from shell import atlas, command, environment, new_vault, spawn
 from support import write
 
 from atlas.commands import COMMANDS
@@ -32,6 +31,17 @@ KEYS = {
     "index": {"added", "changed", "removed", "unchanged", "skipped", "seconds"},
     "status": {"vault", "memories", "index", "hooks", "watcher", "merge_driver", "findings"},
     "validate": {"findings"},
+    "hooks": {
+        "installed",
+        "chained",
+        "inactive_reason",
+        "missing",
+        "edited",
+        "folder",
+        "command",
+        "vaults",
+        "merge_driver",
+    },
     "log": {"entries"},
     "why": {"entries"},
     "changed": {"entries"},
@@ -100,7 +110,7 @@ def scenario(full, tmp_path) -> dict[str, tuple[str, ...]]:
         "why-not": ("jwt token", id), "show": (id,), "clusters": (), "stats": (), "status": (), "log": (),
         "why": (id,), "changed": ("--since", "2000-01-01"), "export": (bundle,), "import": (bundle,), "undo": (),
         "restore": (id,), "ingest": ("The cat is called Minka.",), "tag": (id, "port"), "adopt": ("plain.md",),
-        "validate": (), "index": ("--rebuild",), "demo": (),
+        "validate": (), "hooks": ("install",), "index": ("--rebuild",), "demo": (),
     }  # fmt: skip
 
 
@@ -308,31 +318,6 @@ def test_ids_may_be_files_as_the_shell_names_them(full):
     assert atlas("tag", name, "port", cwd=folder).out == path + "\n"
     assert len(atlas("log", name, "--json", cwd=folder).json["entries"]) == 2
     assert atlas("--vault", str(full), "show", path, "--json", cwd=full.parent).json["id"] == shown["id"]
-
-
-def test_the_commit_hook_refuses_what_is_broken(full, git):
-    """A real hook: for `git commit -a` what counts lies in an index of its own."""
-    shim = full.parent / "bin"
-    write(shim, "atlas", f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m atlas "$@"\n')
-    (shim / "atlas").chmod(0o755)
-    shutil.copy(ROOT / "hooks" / "pre-commit", full / ".git" / "hooks" / "pre-commit")
-    git(full, "add", "plain.md")
-
-    def commit(*words: str) -> subprocess.CompletedProcess[str]:
-        path = f"{shim}:{environment()['PATH']}"
-        return subprocess.run(["git", "commit", "-m", "x", *words], cwd=full, env=environment(PATH=path),
-                              capture_output=True, text=True, check=False)  # fmt: skip
-
-    assert commit().returncode == 0
-    write(full, "plain.md", BROKEN)
-    refused = commit("-a")
-    assert refused.returncode == 1
-    assert "plain.md:2: frontmatter" in refused.stderr + refused.stdout
-    memory = next((full / "memories").rglob("*.md"))
-    write(full, "plain.md", memory.read_bytes())  # an editor's "duplicate this note": the original is not staged
-    refused = commit("plain.md")
-    assert "duplicate-id" in refused.stderr + refused.stdout
-    assert git(full, "log", "--format=%s", "-1").strip() == "x"
 
 
 def test_the_demo_needs_no_identity_and_touches_no_kept_repository(tmp_path, git):
