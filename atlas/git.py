@@ -150,14 +150,19 @@ class Repository:
         return self.position().head
 
     def operation(self) -> str:
-        """The operation of the user's that is under way, in words, "" if none. Looks at files only."""
+        """The operation of the user's that is under way, in words, "" if none. Mostly looks at files only."""
         for name, words in OPERATIONS:
-            if (self.git_dir / name).exists():
+            # `post-merge` runs before MERGE_HEAD is removed: what HEAD has as an ancestor is merged.
+            if (self.git_dir / name).exists() and not (name == "MERGE_HEAD" and self._merged()):
                 return words
         # Under the reftable format, CHERRY_PICK_HEAD and REVERT_HEAD are no files.
         if (self.common_dir / "reftable").is_dir():
             return next((words for name, words in OPERATIONS if name.endswith("_HEAD") and self.names(name)), "")
         return ""
+
+    def _merged(self) -> bool:
+        heads = (self.git_dir / "MERGE_HEAD").read_text(encoding="ascii").split()
+        return all(self.call("merge-base", "--is-ancestor", head, "HEAD").code == 0 for head in heads)
 
     def names(self, name: str) -> bool:
         """Whether `name` is a reference that exists."""

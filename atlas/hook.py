@@ -45,7 +45,7 @@ class Found:
     """The vaults of the repository that a hook was called in, and the recorded ones that are not where they were."""
 
     vaults: tuple[tuple[Config, git.Repository], ...]
-    missing: tuple[str, ...] = ()
+    missing: tuple[git.Repository, ...] = ()
 
 
 def run(name: str, words: Sequence[str], read: Callable[[], bytes]) -> Said:
@@ -73,11 +73,14 @@ def vaults(folder: Path) -> Found:
     found, missing = [], []
     for name in dict.fromkeys(recorded or ["."]):
         root = (repository.top / name).resolve()
-        if (root / MARKER).is_file() and root.is_relative_to(repository.top):
-            prefix = "".join(f"{part}/" for part in root.relative_to(repository.top).parts)
-            found.append((load(root), replace(repository, folder=root, prefix=prefix)))
-        else:
-            missing.append(name)
+        if not root.is_relative_to(repository.top):
+            raise UsageError(f"{VAULTS} is {name!r}, which lies outside the repository: run `atlas hooks install`.")
+        prefix = "".join(f"{part}/" for part in root.relative_to(repository.top).parts)
+        vault = replace(repository, folder=root, prefix=prefix)
+        if (root / MARKER).is_file():
+            found.append((load(root), vault))
+        elif recorded:  # else a line in a folder of hooks that all repositories share, and this one has no vault
+            missing.append(vault)
     return Found(tuple(found), tuple(missing))
 
 
@@ -100,8 +103,9 @@ def _before_commit(found: Found) -> Said:
     said = _from_top((repository, judge(config, repository)) for config, repository in found.vaults)
     warnings = import_module("atlas.checks").WARNINGS
     lines = [
-        f"there is no vault at {name}, so its notes were not checked; where it is now, run `atlas hooks install`"
-        for name in found.missing
+        f"there is no vault at {vault.prefix or '.'}, so its notes were not checked; where it is now, run "
+        "`atlas hooks install`"
+        for vault in found.missing
     ]
     stopping = sum(finding.kind not in warnings for finding in said)
     if stopping:
@@ -111,10 +115,10 @@ def _before_commit(found: Found) -> Said:
 
 def _before_push(found: Found, remote: str, refs: bytes) -> Said:
     judge = import_module("atlas.prepush").findings
-    said = _from_top(
-        (repository, [*judge(config, repository, remote, refs), *_own_checks(config)])
-        for config, repository in found.vaults
-    )
+    # What is pushed need not be what is checked out: where this branch has no vault, the defaults guard it.
+    vaults = [*found.vaults, *((Config(vault.folder), vault) for vault in found.missing)]
+    said = _from_top((vault, judge(config, vault, remote, refs)) for config, vault in vaults)
+    said += _from_top((vault, _own_checks(config)) for config, vault in found.vaults)
     why = "not pushed: see above; `ATLAS_SKIP=1 git push` pushes all the same"
     return Said(bool(said), said, (why,) if said else ())
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -329,7 +330,7 @@ def test_a_vault_in_a_subfolder(tmp_path, make_repo):
     (top / "notes").rename(top / "memory")
     lost = commit(top, "memory/a.md", BROKEN)
     assert lost.returncode == 0
-    assert "no vault at notes" in lost.stderr
+    assert "no vault at notes/" in lost.stderr
     assert "not here" in spawn("hooks", "status", "--json", cwd=top / "memory").json["inactive_reason"]
     again = install(top / "memory")
     assert again.json["vaults"] == ["memory"]
@@ -400,6 +401,7 @@ def test_refreshing_is_left_alone_in_an_operation_and_for_single_files(root, tmp
     run(root, "switch", "-c", "same")
     (root / ".git" / "BISECT_LOG").write_text("")
     commit(root, "c.md", "# C\n")
+    time.sleep(0.3)  # what runs behind Git's back would have begun by now
     assert not calls.exists()
     (root / ".git" / "BISECT_LOG").unlink()
     run(root, "merge", "--ff-only", "main")
@@ -419,6 +421,47 @@ def test_a_locked_index_holds_nothing_up(root):
     write(root, "atlas.toml", "[hooks]\nseconds = 60\n")
     assert spawn("hook", "--stub", "post-commit", cwd=root) == Said(0, "", "")
     assert (root / ".atlas" / "index.duckdb").exists()
+
+
+def test_a_merge_is_over_when_its_hook_runs(root):
+    """MERGE_HEAD is still there then; what upkeep commits must not be taken for a commit inside the merge."""
+    commit(root, "a.md", "# A\n")
+    run(root, "switch", "-qc", "other")
+    commit(root, "b.md", "# B\n")
+    run(root, "switch", "-q", "main")
+    commit(root, "c.md", "# C\n")
+    code = "from atlas import git; print(repr(git.find(__import__('pathlib').Path('.')).operation()))"
+    for name in ("post-merge", "pre-merge-commit"):
+        script(root / ".git" / "hooks" / name, f'ls .git/MERGE_HEAD\n"{sys.executable}" -P -c "{code}"\n')
+    said = run(root, "merge", "--no-edit", "other").stderr.splitlines()
+    assert said.count(".git/MERGE_HEAD") >= 1
+    assert [line for line in said if line.startswith("'")][-1] == "''"
+    run(root, "reset", "-q", "--keep", "HEAD~1")
+    run(root, "merge", "--no-commit", "other")
+    stopped = subprocess.run([sys.executable, "-c", code], cwd=root, env=environment(), capture_output=True, text=True,
+                             check=True)  # fmt: skip
+    assert stopped.stdout == "'a merge'\n"
+
+
+def test_a_shared_line_is_silent_where_there_is_no_vault(tmp_path, make_repo):
+    other = make_repo(tmp_path / "other")
+    write(other, "private/a.md", BROKEN)
+    run(other, "add", "-A")
+    assert spawn("hook", "pre-commit", cwd=other) == Said(0, "", "")
+    line = b"refs/heads/main " + b"1" * 40 + b" refs/heads/main " + b"0" * 40 + b"\n"
+    assert spawn("hook", "pre-push", "origin", cwd=other, stdin=line) == Said(0, "", "")
+
+
+def test_a_refresh_that_hangs_is_ended(root, tmp_path):
+    """Whatever it waits for; here, a Git that does not answer."""
+    write(root, "atlas.toml", "[hooks]\nseconds = 1\n")
+    write(root, "a.md", "# A\n")
+    (tmp_path / "bin").mkdir()
+    slow = f'case "$*" in *ls-tree*) sleep 15 ;; esac\nexec "{shutil.which("git")}" "$@"\n'
+    script(tmp_path / "bin" / "git", slow)
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    assert spawn("hook", "--stub", "post-merge", cwd=root, PATH=path) == Said(0, "", "")
+    assert not (root / ".atlas" / "generation").exists()
 
 
 # --------------------------------------------------------------- merge driver

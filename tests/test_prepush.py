@@ -110,6 +110,12 @@ def test_new_branches_forced_pushes_tags_and_deletions(pushing, git):
     assert refused(pushing, "--delete", "origin", "gone") == []
 
 
+def test_a_commit_without_a_parent_counts_whole(pushing, git):
+    git(pushing, "switch", "-q", "--orphan", "fresh")
+    commit(pushing, "private/x.md", "x\n")
+    assert len(refused(pushing)) == 1
+
+
 def test_a_remote_whose_state_was_never_fetched(pushing, tmp_path, git):
     assert refused(pushing) == []
     git(tmp_path, "clone", "-q", str(tmp_path / "there.git"), "elsewhere")
