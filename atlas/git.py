@@ -161,7 +161,10 @@ class Repository:
         return ""
 
     def _merged(self) -> bool:
-        heads = (self.git_dir / "MERGE_HEAD").read_text(encoding="ascii").split()
+        try:
+            heads = (self.git_dir / "MERGE_HEAD").read_text(encoding="ascii").split()
+        except FileNotFoundError:  # ended this moment
+            return True
         return all(self.call("merge-base", "--is-ancestor", head, "HEAD").code == 0 for head in heads)
 
     def names(self, name: str) -> bool:
