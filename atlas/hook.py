@@ -6,8 +6,8 @@ Nothing here loads DuckDB before a refresh needs it: a person waits for `pre-com
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -92,10 +92,11 @@ def _called(name: str, words: Sequence[str], read: Callable[[], bytes]) -> Said:
         return _before_push(vaults(here), words[0] if words else "", read())
     if name not in NAMES:
         raise UsageError(f"Atlas has no hook of this name: there are {', '.join(NAMES)}.")
-    quick = name == "post-checkout" and tuple(words[2:3]) != ("1",)
-    if not quick:
-        _refresh(vaults(here), over=name in ("post-merge", "post-rewrite"), upkeep=name == "post-merge")
-    return Said()
+    if name == "post-checkout" and tuple(words[2:3]) != ("1",):
+        return Said()
+    found = vaults(here)
+    _refresh(found, over=name in ("post-merge", "post-rewrite"))
+    return _after_merge(found) if name == "post-merge" else Said()
 
 
 def _before_commit(found: Found) -> Said:
@@ -123,9 +124,15 @@ def _before_push(found: Found, remote: str, refs: bytes) -> Said:
     return Said(bool(said), said, (why,) if said else ())
 
 
-def _own_checks(config: Config) -> Iterable[Finding]:  # noqa: ARG001 - the vault whose `evals/` are to be asked
-    """What the vault's own checks say against a push."""
-    return ()
+def _own_checks(config: Config) -> Iterable[Finding]:
+    """What the vault's own checks, in `evals/`, say against a push."""
+    if not any((config.root / "evals").glob("*.toml")):
+        return
+    with import_module("atlas.engine").MemoryEngine(config.root, create=False, resident=False) as engine:
+        for verdict in engine.evaluate():
+            for failure in verdict.failures:
+                case = verdict.case
+                yield Finding(case.file, 0, "eval", f"case {case.number} ({case.query}): {failure}")
 
 
 def _from_top(found: Iterable[tuple[git.Repository, Iterable[Finding]]]) -> tuple[Finding, ...]:
@@ -134,26 +141,52 @@ def _from_top(found: Iterable[tuple[git.Repository, Iterable[Finding]]]) -> tupl
     return tuple(dict.fromkeys(named))
 
 
-def _refresh(found: Found, *, over: bool, upkeep: bool) -> None:
+def _refresh(found: Found, *, over: bool) -> None:
     """Bring the indexes up to date, no longer than the vaults allow; what is left is done by the next search.
 
     `over`: Git calls this hook at the end of an operation, while the files that mark it are still there.
     """
     if not found.vaults or (not over and found.vaults[0][1].operation()):
         return
-    # A thread of DuckDB's or a lock that somebody holds cannot be interrupted. Ending the process can lose nothing:
-    # the index is written in transactions, and the system frees its lock.
-    end = Timer(max(config.hooks_seconds for config, _ in found.vaults), os._exit, (0,))
+    with _ending(max(config.hooks_seconds for config, _ in found.vaults)):
+        for config, _ in found.vaults:
+            refresh(config)
+
+
+def _after_merge(found: Found) -> Said:
+    """The upkeep that is due after a merge; what it committed, or why it could not."""
+    lines = []
+    for config, _ in found.vaults:
+        if config.upkeep_on_merge and config.commit:
+            with _ending(config.hooks_seconds + config.upkeep_seconds):
+                lines += _upkeep(config)
+    return Said(lines=tuple(lines))
+
+
+def _upkeep(config: Config) -> list[str]:
+    engine = import_module("atlas.engine").MemoryEngine
+    try:
+        with engine(config.root, create=False, resident=False, actor="upkeep") as opened:
+            ran = opened.maintain(due_only=True)
+    except (GitRefused, Unavailable):  # an operation is under way, or another upkeep is: it stays due
+        return []
+    return [f"upkeep, {task.task}: {task.note or f'committed {task.commit[:9]}'}" for task in ran]
+
+
+@contextmanager
+def _ending(seconds: float) -> Iterator[None]:
+    """End the process after so many seconds.
+
+    A thread of DuckDB's or a lock that somebody holds cannot be interrupted. Ending the process can lose nothing: the
+    index is written in transactions, what is about to be committed is noted first, and the system frees its locks.
+    """
+    end = Timer(seconds, os._exit, (0,))
     end.daemon = True
     end.start()
-    for config, _ in found.vaults:
-        (_after_merge if upkeep else refresh)(config)
-    end.cancel()
-
-
-def _after_merge(config: Config) -> None:
-    """What a merge brings about: a fresh index, then the upkeep that is due."""
-    refresh(config)
+    try:
+        yield
+    finally:
+        end.cancel()
 
 
 def refresh(config: Config) -> None:

@@ -35,8 +35,8 @@ def refused(root: Path, *words: str) -> list[str]:
 
 def test_a_first_push_of_nothing_private_goes_out(pushing):
     assert refused(pushing) == []
-    assert refused(pushing, "--delete", "origin", "main") == [] or True  # the only branch may not be deletable
-    assert refused(pushing) == []
+    run(pushing, "push", "origin", "HEAD:refs/heads/side")
+    assert refused(pushing, "--delete", "origin", "side") == []
 
 
 def test_the_private_folder_is_kept_here(pushing, git):
@@ -177,3 +177,21 @@ def test_a_broken_setting_lets_the_push_go_and_says_so(pushing):
     assert done.returncode == 0
     assert "pre-push did nothing" in done.stderr
     assert spawn("hook", "pre-push", cwd=pushing).code == 0
+
+
+def test_the_vaults_own_checks_are_asked(pushing):
+    write(pushing, "evals/floor.toml", '[[case]]\nquery = "Where does Ana sit?"\nnever_text = ["floor 2"]\n')
+    commit(pushing, "ana.md", "# Ana\n\nAna sits on floor 2.\n")
+    done = run(pushing, "push", "origin", "HEAD")
+    assert done.returncode != 0
+    assert "evals/floor.toml:1: eval: case 1 (Where does Ana sit?): ana.md holds 'floor 2'" in done.stderr
+    commit(pushing, "ana.md", "# Ana\n\nAna sits on floor 5.\n")
+    assert run(pushing, "push", "origin", "HEAD").returncode == 0
+
+
+def test_checks_that_cannot_be_read_stop_nothing_and_say_so(pushing):
+    write(pushing, "evals/floor.toml", "[[case]\n")
+    commit(pushing, "b.md", "# B\n")
+    done = run(pushing, "push", "origin", "HEAD")
+    assert done.returncode == 0
+    assert "evals/floor.toml is not valid TOML" in done.stderr

@@ -73,10 +73,8 @@ class _Lazy(click.Group):
         name = COMMANDS[cmd_name][0] if cmd_name in COMMANDS else HIDDEN.get(cmd_name)
         if name is None:
             return None
-        module = importlib.import_module(f"atlas.commands.{COMMANDS[cmd_name][0]}")
-        command = getattr(module, {"import": "import_", "eval": "eval_"}.get(cmd_name, cmd_name.replace("-", "_")))
         module = importlib.import_module(f"atlas.commands.{name}")
-        command = getattr(module, {"import": "import_"}.get(cmd_name, cmd_name.replace("-", "_")))
+        command = getattr(module, {"import": "import_", "eval": "eval_"}.get(cmd_name, cmd_name.replace("-", "_")))
         assert isinstance(command, click.Command)
         return command
 

@@ -248,6 +248,33 @@ def test_g6_a_rebase_ends_with_its_own_commits(hooked):
     hooked.holds(queries=["onto"])
 
 
+def test_g6_upkeep_waits_until_a_merge_or_rebase_is_over_and_is_a_commit_then(hooked):
+    unstage_the_shopping(hooked)
+    hooked.git("switch", "-qc", "side")
+    for n in range(3):
+        hooked.put(f"side-{n}.md", f"---\ntags: [cluster/side]\n---\n# Side {n}\n")
+        hooked.commit(f"side-{n}.md")
+    hooked.git("switch", "-q", "main")
+    hooked.put("onto.md", "# Onto\n")
+    hooked.commit("onto.md")
+    hooked.git("switch", "-q", "side")
+    hooked.git("rebase", "-q", "main")
+    assert hooked.git("rev-list", "--count", "main..side") == "3\n", (
+        "upkeep is due, and no commit but the three is there"
+    )
+    hooked.git("switch", "-q", "main")
+    said = attempt(hooked.root, "merge", "-q", "--no-ff", "--no-edit", "side")
+    assert said.returncode == 0
+    assert "upkeep, clusters: committed" in said.stderr
+    ops = hooked.git("log", "--format=%(trailers:key=Atlas-Op,valueonly,separator=%x2C)", "-2").splitlines()
+    assert ops == ["clusters", ""], "one commit after the merge"
+    assert hooked.git("show", "--name-only", "--format=", "HEAD") == "clusters/side.md\n"
+    assert not (hooked.root / ".git" / "MERGE_HEAD").exists()
+    hooked.left["clusters/side.md"] = (hooked.root / "clusters/side.md").read_bytes()
+    settle(hooked.root)
+    hooked.holds(queries=["onto"])
+
+
 # ------------------------------------------------------------------ N3, A2, P3
 
 
