@@ -131,11 +131,18 @@ def addresses(text: Plain) -> Iterator[str]:
 
     Addresses of the web and of files that are no notes are left out.
     """
-    for match in _ADDRESS.finditer(text.prose) if "](" in text.prose else ():
-        place = unquote(re.split(r"[#?]", match.group(1) or match.group(2), maxsplit=1)[0]).strip()
+    for start, end, _ in address_spans(text):
+        place = unquote(re.split(r"[#?]", text.prose[start:end], maxsplit=1)[0]).strip()
         name, dot, ending = place.rpartition(".")
         if name and dot and ending.lower() in {"md", "markdown"} and "://" not in place:
             yield re.sub(r"^(?:\.{0,2}/)+", "", name)
+
+
+def address_spans(text: Plain) -> Iterator[tuple[int, int, bool]]:
+    """Where the address of every `[Markdown](link)` outside code stands, and whether it is in angle brackets."""
+    for match in _ADDRESS.finditer(text.prose) if "](" in text.prose else ():
+        angled = match.group(1) is not None
+        yield (*match.span(1 if angled else 2), angled)
 
 
 def retarget(body: str, choose: Callable[[Link], str | None]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from atlas.errors import Ambiguous, NotFound
-from atlas.keys import SEP, parted
+from atlas.keys import SEP, handle, parted
 from atlas.live import Filters
 from atlas.memory import CLUSTER_PREFIX, Finding, Scope
+from atlas.resolver import Known
 from atlas.store import only_row
 
 if TYPE_CHECKING:
@@ -84,6 +85,50 @@ class Catalog:
         query = "SELECT min(l.path) FROM listing l JOIN notes n USING (note) WHERE n.id = ? OR l.ident = ?"
         (path,) = only_row(self._con, query, [id, id])
         return path or ""
+
+    def known(self) -> list[Known]:
+        """What every note answers to."""
+        where, bound = Filters(self._scope).sql()
+        rows = self._con.execute(
+            f"SELECT l.path, n.label, n.aliases, l.ident FROM listing l JOIN notes n USING (note) WHERE {where}", bound
+        ).fetchall()
+        return [Known(path, title, parted(aliases), id) for path, title, aliases, id in rows]
+
+    def linking(self, handles: Collection[int]) -> list[str]:
+        """The notes that link to any of these names, in their text or metadata, by path."""
+        where, bound = Filters(self._scope).sql()
+        self._con.register("wanted", {"handle": np.array(sorted(handles), dtype=np.int64)})
+        query = (
+            "SELECT DISTINCT l.path FROM listing l JOIN notes n USING (note) JOIN links k USING (note) "
+            f"SEMI JOIN wanted w ON k.handle = w.handle WHERE {where}"
+        )
+        found = {path for (path,) in self._con.execute(query, bound).fetchall()}
+        self._con.unregister("wanted")
+        # Where a memory comes from is no link of the graph, but a name in it is one all the same.
+        query = (
+            "SELECT l.path, n.meta->'supersedes', n.meta->'derived_from' FROM listing l JOIN notes n USING (note) "
+            f"WHERE {where} AND ((n.meta->'supersedes') IS NOT NULL OR (n.meta->'derived_from') IS NOT NULL)"
+        )
+        for path, *values in self._con.execute(query, bound).fetchall():
+            named = [json.loads(value) for value in values if value]
+            texts = [text for value in named for text in (value if isinstance(value, list) else [value])]
+            if any(isinstance(text, str) and handle(text) in handles for text in texts):
+                found.add(path)
+        return sorted(found)
+
+    def leading_to_no_file(self) -> dict[str, set[int]]:
+        """The handles of links that are the name of no file, by the notes they stand in."""
+        where, bound = Filters(self._scope).sql()
+        rows = self._con.execute(
+            "SELECT DISTINCT l.path, k.handle FROM listing l JOIN notes n USING (note) JOIN links k USING (note) "
+            f"WHERE {where} AND k.handle NOT IN "
+            "(SELECT p.handle FROM places p SEMI JOIN listing ON p.path_key = listing.path_key)",
+            bound,
+        ).fetchall()
+        found: dict[str, set[int]] = {}
+        for path, number in rows:
+            found.setdefault(path, set()).add(number)
+        return found
 
     def with_text(self, keys: Sequence[str]) -> dict[str, str]:
         """Which of these texts are stored already: text key → id."""

@@ -29,11 +29,11 @@ from atlas import (
     whynot,
 )
 from atlas.catalog import Card, Catalog
+from atlas.curating import CuratingEngine
 from atlas.errors import GitRefused, NotFound, UsageError
 from atlas.hand import Hand
 from atlas.ingest import Request, plan_batch
 from atlas.memory import Applied, Entry, Finding, Hit, Memory, Record, Scope
-from atlas.reading import ReadingEngine
 from atlas.survey import survey
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class Imported:
     applied: Applied
 
 
-class MemoryEngine(ReadingEngine):
+class MemoryEngine(CuratingEngine):
     """An opened vault. Safe to use from threads; several engines in several processes may share a vault.
 
     `scope` is a capability: an engine opened with one neither finds, reads nor writes anything outside it.

@@ -5,7 +5,7 @@ It refuses; it never mends. Nothing is written unless every change of the set pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from atlas import markdown
@@ -26,6 +26,7 @@ class Known(Protocol):
 def check(changes: Sequence[Change], scope: Scope, known: Known, read: Callable[[str], bytes | None]) -> None:
     """Raise OutsideVault, SecretFound or DuplicateId if any change may not be made; `read` gives the bytes on disk."""
     claimed: dict[str, str] = {}
+    leaving = frozenset(change.path for change in changes if change.data is None)
     for change in changes:
         check_path(change.path, existing=change.before is not None)
         if not scope.contains(change.path):
@@ -33,7 +34,7 @@ def check(changes: Sequence[Change], scope: Scope, known: Known, read: Callable[
         if change.data is not None:
             text = markdown.decode(change.data).text
             _check_secrets(change, text, read)
-            _check_id(change, text, claimed, known)
+            _check_id(change, text, claimed, known, leaving)
 
 
 def _check_secrets(change: Change, text: str, read: Callable[[str], bytes | None]) -> None:
@@ -48,11 +49,12 @@ def _check_secrets(change: Change, text: str, read: Callable[[str], bytes | None
             raise SecretFound(change.path, line, kind)
 
 
-def _check_id(change: Change, text: str, claimed: dict[str, str], known: Known) -> None:
+def _check_id(change: Change, text: str, claimed: dict[str, str], known: Known, leaving: Collection[str]) -> None:
+    """No id twice; a file that leaves gives its id to the one it becomes."""
     id = markdown.parse(text, change.path).meta.get("id")
     if not isinstance(id, str) or not id:
         return
     for path in (claimed.get(id, ""), known.owner(id)):
-        if path and path != change.path:
+        if path and path != change.path and path not in leaving:
             raise DuplicateId(id, [path])
     claimed[id] = change.path

@@ -23,16 +23,25 @@ def key(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
 
 
+def plain(name: str) -> str:
+    """A name as it is compared: case, accents, spacing and the ending of a note's file do not count.
+
+    >>> plain("Café  Noir.md")
+    'cafe noir'
+    """
+    folded = fold(" ".join(name.replace("\\", "/").replace("’", "'").split())).strip("/")
+    for ending in (".md", ".markdown"):
+        folded = folded.removesuffix(ending).rstrip()
+    return folded
+
+
 def handle(name: str) -> int:
-    """The number a name is known by. Case, accents, spacing and the ending of a note's file do not count.
+    """The number a name is known by.
 
     >>> handle("Café  Noir.md") == handle("cafe noir"), handle("cafe") == handle("cafe noir")
     (True, False)
     """
-    plain = fold(" ".join(name.replace("\\", "/").replace("’", "'").split())).strip("/")
-    for ending in (".md", ".markdown"):
-        plain = plain.removesuffix(ending).rstrip()
-    return key(plain.encode("utf-8", "replace").decode())
+    return key(plain(name).encode("utf-8", "replace").decode())
 
 
 def path_handles(path: str) -> tuple[int, ...]:

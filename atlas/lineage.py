@@ -51,3 +51,19 @@ def lineage(root: Path, since: str) -> tuple[Lineage, bool]:
     known = bool(since) and repository.call("merge-base", "--is-ancestor", since, "HEAD").code == 0
     renames = history.renames(repository, since if known else "")
     return Lineage(tuple((r.old, r.new) for r in renames), repository.tree("HEAD", ENDINGS)), not known
+
+
+def removed(repository: git.Repository) -> dict[str, tuple[str, ...]]:
+    """Every note that some commit took away from its path: the blob ids it had when it went, newest first."""
+    if not repository.head():
+        return {}
+    options = ("--raw", "--no-renames", "--diff-filter=D", "--no-abbrev", "-z", "--format=")
+    rows = iter(git.fields(repository.run("log", *options, "HEAD", *repository.within)))
+    found: dict[str, tuple[str, ...]] = {}
+    for row in rows:
+        if not row.startswith(":"):
+            continue
+        path = repository.own(next(rows))
+        if path and is_memory(path):
+            found[path] = (*found.get(path, ()), row.split(" ")[2])
+    return found

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ingest": ("write", "Store a text as memories, in one commit."),
     "tag": ("write", "Add tags to a memory, changing nothing else of its file."),
     "adopt": ("write", "Write an id into notes that have none."),
+    "mv": ("move", "Move or rename a memory; every link to it follows."),
     "export": ("bundle", "Write memories to a JSON bundle."),
     "import": ("bundle", "Read memories from a JSON bundle."),
     "search": ("read", "Find memories by their words and their meaning."),

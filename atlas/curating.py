@@ -1,0 +1,123 @@
+"""The verbs that rearrange notes: move, retitle, join, split, and links repaired after a rename outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from atlas import edits, git, moving, vault
+from atlas.catalog import Card, Catalog
+from atlas.errors import AtlasError
+from atlas.memory import WHOLE_VAULT, Applied, Finding, Record
+from atlas.paths import inside
+from atlas.reading import ReadingEngine
+from atlas.relink import Plan, Rewritten, Room
+from atlas.resolver import Names
+from atlas.strays import find
+
+if TYPE_CHECKING:
+    from atlas.hand import Hand
+
+
+@dataclass(frozen=True, slots=True)
+class Relinked:
+    """What moving a note did, or would do: its path before and after, every link that followed, and those `left`."""
+
+    old: str
+    new: str
+    links: tuple[Rewritten, ...]
+    left: tuple[Finding, ...]
+    applied: Applied
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The vault as it is while a change is planned."""
+
+    room: Room
+    names: Names
+    mine: Catalog
+
+
+class CuratingEngine(ReadingEngine):
+    """The part of the façade that rearranges notes. Each verb is one commit, the links that follow included."""
+
+    _hand: Hand
+
+    def move(self, name: str, path: str, *, dry_run: bool = False, reason: str = "") -> Relinked:
+        """Move a memory to a path, or into a folder if that ends in `/`; every link to it follows."""
+
+        def plan(desk: Desk) -> tuple[Plan, Record, str, str]:
+            card = desk.mine.find(name)
+            is_folder = desk.room.exists(path + "/") if path.strip("/.") else False
+            new = moving.target(card.path, path, is_folder=is_folder)
+            return self._moved(desk, card, new, Record("move", f"Move {card.path} to {new}", reason))
+
+        return self._rearranged(plan, dry_run=dry_run)
+
+    def retitle(
+        self, name: str, title: str, *, rename_file: bool = False, dry_run: bool = False, reason: str = ""
+    ) -> Relinked:
+        """Give a memory another title; links by the old one follow. `rename_file` names the file after it too."""
+        title = moving.clean_title(title)
+
+        def plan(desk: Desk) -> tuple[Plan, Record, str, str]:
+            card = desk.mine.find(name)
+            new = moving.file_name(desk.names.notes[card.path], title) if rename_file else card.path
+            record = Record("retitle", f"Retitle {card.label} to {title}", reason)
+            return self._moved(desk, card, new, record, title)
+
+        return self._rearranged(plan, dry_run=dry_run)
+
+    def repair_links(self, *, dry_run: bool = False, reason: str = "") -> Relinked:
+        """Mend the links to notes that were renamed outside Atlas, as far as Git or their ids tell where they are."""
+
+        def plan(desk: Desk) -> tuple[Plan, Record, str, str]:
+            strays = find(desk.mine, git.find(self.config.root))
+            made = strays.plan(desk.room)
+            record = Record("relink", f"Mend {len(made.links)} links to renamed notes", reason)
+            return made, record, "", ""
+
+        return self._rearranged(plan, dry_run=dry_run)
+
+    def _moved(
+        self, desk: Desk, card: Card, new: str, record: Record, title: str = ""
+    ) -> tuple[Plan, Record, str, str]:
+        if new != card.path:
+            moving.refuse_taken(card.path, new, desk.names, vault.names_taken(self.config))
+        note = desk.names.notes[card.path]
+        plan = moving.move(desk.room, desk.names, note, new, written_id=bool(card.written_id), retitled=title)
+        return plan, replace(record, memories=(card.id,)), card.path, new
+
+    def _rearranged(self, plan: Callable[[Desk], tuple[Plan, Record, str, str]], *, dry_run: bool) -> Relinked:
+        """Plan and apply, again on the newer files if somebody changes one meanwhile."""
+        seen: list[Relinked] = []
+
+        def attempt() -> Applied:
+            with self._hand.lock():
+                with self._desk() as desk:
+                    made, record, old, new = plan(desk)
+                record = replace(record, actor=self.config.actor)
+                applied = self._hand.apply(made.changes, record) if made.changes and not dry_run else Applied(())
+            seen.append(Relinked(old, new, made.links, made.left, applied))
+            return applied
+
+        edits.retried(attempt)
+        return seen[-1]
+
+    @contextmanager
+    def _desk(self) -> Iterator[Desk]:
+        with self._index.reader() as reader:
+            whole = Catalog(reader.con, WHOLE_VAULT)
+            room = Room(whole, lambda path: vault.read(self.config, path), self._lies, self.config.scope)
+            yield Desk(room, Names(whole.known()), Catalog(reader.con, self.config.scope))
+
+    def _lies(self, path: str) -> bool:
+        """Whether anything lies at a path of the vault; with a `/` at its end, a folder."""
+        try:
+            place = inside(self.config.root, path)
+        except AtlasError:
+            return False
+        return place.is_dir() if path.endswith("/") else place.exists()
