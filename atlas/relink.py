@@ -92,8 +92,10 @@ class Shift:
         chosen = [(spot, new) for spot, new in wanted if not spot.fixed]
         if not chosen:
             return text, [], left
-        for _, problem in split(text).faults:
-            raise Unparsable(source, 1, f"it links to what is to be renamed, and {reason_of(problem)}")
+        head = split(text)
+        for _, problem in head.faults:
+            reason = f"it links to what is to be renamed, and its metadata cannot be read: {reason_of(problem)}"
+            raise Unparsable(source, head.place(problem.index)[0], reason)
         done = exchanged(text, chosen)
         if not _reads_back(done, text, chosen):  # a value of the metadata that the new name would break
             values = [spot for spot, _ in chosen if spot.manner in {"value", "bare"}]
@@ -115,7 +117,10 @@ class Shift:
         path = self.places.get(path, path)
         now = self.after.find(spot.target, there, address=is_address)
         if anchor == spot.anchor and now and now.path == path and not _worse(now, found):
-            return None
+            # A note that moved back shall have the addresses it had, and not the way round by another folder.
+            short = not found.near or spot.target != _from(source, bare_name(found.path), spot.target)
+            if there == source or short or spot.target == _from(there, bare_name(path), spot.target):
+                return None
         best = ""
         for target in self._spellings(spot, found, path, there):
             answer = self.after.find(target, there, address=is_address)
