@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from atlas import edits, git, moving, vault
 from atlas.catalog import Card, Catalog
-from atlas.errors import AtlasError
+from atlas.errors import AtlasError, OutsideVault
 from atlas.memory import WHOLE_VAULT, Applied, Finding, Record
 from atlas.paths import inside
 from atlas.reading import ReadingEngine
@@ -85,6 +85,8 @@ class CuratingEngine(ReadingEngine):
     def _moved(
         self, desk: Desk, card: Card, new: str, record: Record, title: str = ""
     ) -> tuple[Plan, Record, str, str]:
+        if not self.config.scope.contains(new):
+            raise OutsideVault(new, f"this engine may only write below {self.config.scope.prefix}")
         if new != card.path:
             moving.refuse_taken(card.path, new, desk.names, vault.names_taken(self.config))
         note = desk.names.notes[card.path]

@@ -238,8 +238,9 @@ def follow(room: Room, shift: Shift, sources: Iterable[str], texts: Mapping[str,
             ) from None
     outside = sum(not room.scope.contains(change.path) for change in changes)
     if outside:
+        notes = "1 note" if outside == 1 else f"{outside} notes"
         raise AtlasError(
-            f"Links in {outside} notes outside {room.scope.prefix} would break: nothing was changed; "
+            f"Links in {notes} outside {room.scope.prefix} would break: nothing was changed; "
             "do it with the whole vault open."
         )
     return Plan(tuple(changes), tuple(links), tuple(left))

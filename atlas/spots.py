@@ -191,11 +191,11 @@ def _values(head: Head) -> Iterator[Spot]:
             raw = head.raw[start:end]
             inner, offset = (raw[1:-1], 1) if style in {"single", "double"} else (raw, 0)
             if "[[" in value:
-                linked = body.links(body.plain(inner))
-                # An escape inside a link stands for another letter than is written.
-                exact = [link.target for link in linked] == [link.target for link in body.links(body.plain(value))]
-                for link in linked:
-                    yield replace(_wiki(inner, link, shift + start + offset, lines, style, "value"), fixed=not exact)
+                typed, meant = (body.links(body.plain(part)) for part in (inner, value))
+                # An escape inside a link stands for another letter than is written: known, and not edited.
+                for link, real in zip(typed, meant, strict=False) if len(typed) == len(meant) else ():
+                    spot = _wiki(inner, link, shift + start + offset, lines, style, "value")
+                    yield replace(spot, target=bare_name(real.target), fixed=link.target != real.target)
             elif entry.key in NAMING_KEYS and value.strip():
                 place = shift + start + offset
                 name = bare_name(value.strip())
