@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from atlas.config import Config
 
 #: Operations that put other words in the place of a person's; the rest add to them.
-_REPLACING = frozenset({"undo", "restore", "import"})
+_REPLACING = frozenset({"undo", "restore", "import", "join"})
 
 
 class Committer:

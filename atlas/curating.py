@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from atlas import edits, git, moving, vault
+from ulid import ULID
+
+from atlas import edits, git, joining, moving, splitting, vault
 from atlas.catalog import Card, Catalog
-from atlas.errors import AtlasError, OutsideVault
+from atlas.config import now
+from atlas.errors import AtlasError, OutsideVault, UsageError
 from atlas.memory import WHOLE_VAULT, Applied, Finding, Record
 from atlas.paths import inside
 from atlas.reading import ReadingEngine
 from atlas.relink import Plan, Rewritten, Room
-from atlas.resolver import Names
+from atlas.resolver import Known, Names
 from atlas.strays import find
 
 if TYPE_CHECKING:
@@ -23,13 +26,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Relinked:
-    """What moving a note did, or would do: its path before and after, every link that followed, and those `left`."""
+    """What rearranging notes did, or would do: a path before and after, every link that followed, and those `left`.
+
+    `joined` are the notes that became sections of another, which is `old` and `new`.
+    """
 
     old: str
     new: str
     links: tuple[Rewritten, ...]
     left: tuple[Finding, ...]
     applied: Applied
+    joined: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,42 @@ class CuratingEngine(ReadingEngine):
 
         return self._rearranged(plan, dry_run=dry_run)
 
+    def join(self, keep: str, others: Sequence[str], *, dry_run: bool = False, reason: str = "") -> Relinked:
+        """Append memories to the one that is kept, as sections; their files go, their bytes stay in history."""
+        joined: list[str] = []
+
+        def plan(desk: Desk) -> tuple[Plan, Record, str, str]:
+            kept, *gone = [desk.mine.find(name) for name in (keep, *others)]
+            paths = [card.path for card in (kept, *gone)]
+            if not gone or len(set(paths)) < len(paths):
+                raise UsageError("Joining takes a memory to keep and others, each named once.")
+            joined[:] = paths[1:]
+            made = joining.join(desk.room, desk.names, *_first(desk.names.notes[path] for path in paths))
+            subject = f"Join {', '.join(joined)} into {kept.path}"
+            record = Record("join", subject, reason, memories=tuple(card.id for card in (kept, *gone)))
+            return made, record, kept.path, kept.path
+
+        return replace(self._rearranged(plan, dry_run=dry_run), joined=tuple(joined))
+
+    def split(self, name: str, heading: str, path: str = "", *, dry_run: bool = False, reason: str = "") -> Relinked:
+        """Take a section out into a memory of its own, a link left in its place; `path` is where, if not beside it."""
+        id = str(ULID())
+
+        def plan(desk: Desk) -> tuple[Plan, Record, str, str]:
+            card = desk.mine.find(name)
+            note = desk.names.notes[card.path]
+            part = joining.Part.read(note, desk.room.read(card.path))
+            cut = splitting.section(part, heading)
+            beside = moving.file_name(note, cut.heading.text)
+            is_folder = desk.room.exists(path + "/") if path.strip("/.") else False
+            new = moving.target(beside, path, is_folder=is_folder) if path else beside
+            self._refuse(desk, "", new)
+            made = splitting.split(desk.room, desk.names, part, cut, splitting.Newcomer(new, id, now()))
+            record = Record("split", f"Split {cut.heading.text} from {card.label}", reason, memories=(card.id, id))
+            return made, record, card.path, new
+
+        return self._rearranged(plan, dry_run=dry_run)
+
     def repair_links(self, *, dry_run: bool = False, reason: str = "") -> Relinked:
         """Mend the links to notes that were renamed outside Atlas, as far as Git or their ids tell where they are."""
 
@@ -85,13 +128,17 @@ class CuratingEngine(ReadingEngine):
     def _moved(
         self, desk: Desk, card: Card, new: str, record: Record, title: str = ""
     ) -> tuple[Plan, Record, str, str]:
-        if not self.config.scope.contains(new):
-            raise OutsideVault(new, f"this engine may only write below {self.config.scope.prefix}")
         if new != card.path:
-            moving.refuse_taken(card.path, new, desk.names, vault.names_taken(self.config))
+            self._refuse(desk, card.path, new)
         note = desk.names.notes[card.path]
         plan = moving.move(desk.room, desk.names, note, new, written_id=bool(card.written_id), retitled=title)
         return plan, replace(record, memories=(card.id,)), card.path, new
+
+    def _refuse(self, desk: Desk, old: str, new: str) -> None:
+        """Raise OutsideVault or AtlasError if no note may come to lie there."""
+        if not self.config.scope.contains(new):
+            raise OutsideVault(new, f"this engine may only write below {self.config.scope.prefix}")
+        moving.refuse_taken(old, new, desk.names, vault.names_taken(self.config))
 
     def _rearranged(self, plan: Callable[[Desk], tuple[Plan, Record, str, str]], *, dry_run: bool) -> Relinked:
         """Plan and apply, again on the newer files if somebody changes one meanwhile."""
@@ -123,3 +170,8 @@ class CuratingEngine(ReadingEngine):
         except AtlasError:
             return False
         return place.is_dir() if path.endswith("/") else place.exists()
+
+
+def _first(notes: Iterable[Known]) -> tuple[Known, list[Known]]:
+    first, *rest = notes
+    return first, rest

@@ -12,6 +12,7 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from typing import Protocol
 
 from atlas import markdown
@@ -26,8 +27,8 @@ from atlas.survey import blob_id
 from atlas.yamledit import reason_of
 
 Read = Callable[[str], bytes]
-#: From (path, anchor) of a link's note before, and the note it stands in, to what it shall lead to.
-Goal = Callable[[str, str, str], tuple[str, str]]
+#: From the path and anchor a link led to, to those it shall lead to.
+Goal = Callable[[str, str], tuple[str, str]]
 
 _RELATIVE = re.compile(r"\.{1,2}/")
 
@@ -78,16 +79,17 @@ class Shift:
     before: Finder
     after: Names
     places: Mapping[str, str] = field(default_factory=dict)
-    goal: Goal = lambda path, anchor, _source: (path, anchor)
+    goal: Goal = lambda path, anchor: (path, anchor)
     exists: Callable[[str], bool] = lambda _path: False
 
-    def text(self, text: str, source: str) -> tuple[str, list[Rewritten], list[Finding]]:
+    def text(self, text: str, source: str, there: str = "") -> tuple[str, list[Rewritten], list[Finding]]:
         """The text of the note `source` with its links following; which did, and which could not in place.
 
-        Raises AtlasError if one can be spelled in no way, Unparsable if one does and the metadata cannot be read.
+        `there` is the path it is to stand at, if that is not the note's own. Raises AtlasError if a link can be spelled
+        in no way, Unparsable if one follows and the metadata cannot be read.
         """
-        there = self.places.get(source, source)
-        wanted = [(spot, new) for spot in spots(text) if (new := self._new(spot, source)) is not None]
+        there = there or self.places.get(source, source)
+        wanted = [(spot, new) for spot in spots(text) if (new := self._new(spot, source, there)) is not None]
         left = [_left(there, spot) for spot, _ in wanted if spot.fixed]
         chosen = [(spot, new) for spot, new in wanted if not spot.fixed]
         if not chosen:
@@ -106,14 +108,14 @@ class Shift:
                 raise AtlasError(f"The links of {source} cannot be rewritten safely: nothing was changed.")
         return done, [Rewritten(there, spot.line, spot.shown, new) for spot, new in chosen], left
 
-    def _new(self, spot: Spot, source: str) -> str | None:
+    def _new(self, spot: Spot, source: str, there: str) -> str | None:
         """How a link is to be spelled; None if it stays."""
-        there = self.places.get(source, source)
         is_address = spot.manner == "address"
         found = self.before.find(spot.target, source, address=is_address) if spot.note else None
         if found is None:
             return self._file(spot, source, there)
-        path, anchor = self.goal(found.path, spot.anchor, source)
+        path, anchor = self.goal(found.path, spot.anchor)
+        anchor = "" if spot.manner == "bare" else anchor
         path = self.places.get(path, path)
         now = self.after.find(spot.target, there, address=is_address)
         if anchor == spot.anchor and now and now.path == path and not _worse(now, found):
@@ -168,6 +170,16 @@ class Shift:
         yield _from(there, whole, "./")
 
 
+def encoded(source: Source, text: str, path: str) -> bytes:
+    """The bytes of a text in the encoding of its file; raises AtlasError if that cannot hold it."""
+    try:
+        return encode(source, text)
+    except NotText as err:
+        raise AtlasError(
+            f"{path} cannot be written in its encoding ({err.reason}): nothing was changed; save it as UTF-8 first."
+        ) from None
+
+
 def _worse(now: Answer, found: Answer) -> bool:
     """Whether a link leads to its note less surely than before: by its title, from afar, or as one of several."""
     return now.rank > found.rank or (found.near and not now.near) or (found.clear and not now.clear)
@@ -201,14 +213,22 @@ def handles(notes: Iterable[Known]) -> set[int]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Room:
     """The vault that is planned for. `linked` knows all of it, whatever the scope; `exists` is asked of any file."""
 
     linked: Linked
-    read: Read
+    reading: Read
     exists: Callable[[str], bool]
     scope: Scope = WHOLE_VAULT
+
+    @cached_property
+    def read(self) -> Read:
+        """The bytes of a note, the same for the whole plan.
+
+        Read twice, a save between would pass for what was planned on, and be replaced.
+        """
+        return cache(self.reading)
 
 
 def follow(room: Room, shift: Shift, sources: Iterable[str], texts: Mapping[str, Draft]) -> Plan:

@@ -70,7 +70,7 @@ class Names:
         `address` is for Markdown links, which begin in the folder of their note. No target is the note itself.
         """
         if not target:
-            return Answer(source, near=True)
+            return Answer(source, near=address)
         wanted = target.replace("\\", "/")
         if address or _RELATIVE.match(wanted):
             near = self._at(posixpath.normpath(posixpath.join(posixpath.dirname(source), wanted)))

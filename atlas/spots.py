@@ -102,8 +102,8 @@ def _address(spot: Spot, place: str, anchor: str) -> str | None:
     else:
         special = _NOT_BARE
         if "%" in spot.typed and re.search(r"%[89A-Fa-f]", spot.typed):
-            place = quote(place, safe="/!$&'*+,;=:@~ %#?<>()\\")  # the letters of other scripts were typed so
-            return re.sub(r"[\s#?<>()\\]", _percent, place) + anchor
+            return quote(place, safe="/!$&'*+,;=:@~") + re.sub(r"[\s<>()]", _percent, anchor)  # other scripts too
+        anchor = re.sub(r"[\s<>()]", _percent, anchor)
     encoded = special.sub(_percent, place)
     return encoded + anchor if encoded or anchor else None
 
@@ -118,6 +118,13 @@ def _quoted(text: str, style: str) -> str:
     if style == "double":
         return text.replace("\\", "\\\\").replace('"', '\\"')
     return text
+
+
+def _unquoted(text: str, style: str) -> str:
+    """What a text means that `_quoted` wrote."""
+    if style == "single":
+        return text.replace("''", "'")
+    return re.sub(r'\\(["\\])', r"\1", text) if style == "double" else text
 
 
 # ------------------------------------------------------------------------------ the body
@@ -192,16 +199,18 @@ def _values(head: Head) -> Iterator[Spot]:
             inner, offset = (raw[1:-1], 1) if style in {"single", "double"} else (raw, 0)
             if "[[" in value:
                 typed, meant = (body.links(body.plain(part)) for part in (inner, value))
-                # An escape inside a link stands for another letter than is written: known, and not edited.
+                # An escape inside a link may stand for another letter than is written: known, and not edited.
                 for link, real in zip(typed, meant, strict=False) if len(typed) == len(meant) else ():
                     spot = _wiki(inner, link, shift + start + offset, lines, style, "value")
-                    yield replace(spot, target=bare_name(real.target), fixed=link.target != real.target)
+                    yield replace(
+                        spot, target=bare_name(real.target), fixed=_unquoted(link.target, style) != real.target
+                    )
             elif entry.key in NAMING_KEYS and value.strip():
                 place = shift + start + offset
                 name = bare_name(value.strip())
                 yield Spot(
                     "bare", name, inner, "", place, place + len(inner), place + len(inner), lines.of(place), style,
-                    fixed=inner != value.strip(),
+                    fixed=_unquoted(inner, style) != value.strip(),
                 )  # fmt: skip
 
 

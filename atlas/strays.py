@@ -68,7 +68,7 @@ class Strays:
 
     def plan(self, room: Room) -> Plan:
         """What mends them all. Raises AtlasError as `relink.follow` does, UsageError if there are none."""
-        shift = Shift(self, self.here, goal=lambda path, anchor, _source: (self.homes[path], anchor))
+        shift = Shift(self, self.here, goal=lambda path, anchor: (self.homes[path], anchor))
         made = follow(room, shift, self._sources, {})
         if not made.links and not made.left:
             raise UsageError("No link leads to a note that was renamed outside Atlas: there is nothing to repair.")

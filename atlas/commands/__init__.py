@@ -27,6 +27,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tag": ("write", "Add tags to a memory, changing nothing else of its file."),
     "adopt": ("write", "Write an id into notes that have none."),
     "mv": ("move", "Move or rename a memory; every link to it follows."),
+    "join": ("move", "Join memories into one; every link to them follows."),
+    "split": ("move", "Take a section out into a memory of its own; every link to it follows."),
     "export": ("bundle", "Write memories to a JSON bundle."),
     "import": ("bundle", "Read memories from a JSON bundle."),
     "search": ("read", "Find memories by their words and their meaning."),

@@ -60,6 +60,47 @@ def mv(
     return _told(door, done, dry_run=dry_run, as_json=as_json)
 
 
+@click.command()
+@click.argument("keep")
+@click.argument("others", nargs=-1, required=True)
+@_dry_run
+@_reason
+@json_option
+@click.pass_obj
+def join(door: Door, keep: str, others: tuple[str, ...], dry_run: bool, reason: str, as_json: bool) -> int:
+    """Join memories into one; every link to them follows.
+
+    The others become sections of KEEP and their files go; their bytes stay in history. Lists of the metadata are
+    united, their titles become aliases, what else differs stands in their section. What cannot stand in one note (two
+    blocks of one name, metadata that does not read) is refused, and nothing is done.
+    """
+    with door.engine() as engine:
+        kept, *rest = (door.place(engine.config.root, name) for name in (keep, *others))
+        done = engine.join(kept, rest, dry_run=dry_run, reason=reason)
+    return _told(door, done, dry_run=dry_run, as_json=as_json)
+
+
+@click.command()
+@click.argument("id")
+@click.argument("heading")
+@click.option(
+    "--to", "path", default="", metavar="PATH", help="Where the new memory goes; beside the old if not given."
+)
+@_dry_run
+@_reason
+@json_option
+@click.pass_obj
+def split(door: Door, id: str, heading: str, path: str, dry_run: bool, reason: str, as_json: bool) -> int:
+    """Take a section out into a memory of its own; every link to it follows.
+
+    A link is left in its place. The new memory says where it comes from (`derived_from`).
+    """
+    with door.engine() as engine:
+        name = door.place(engine.config.root, id)
+        done = engine.split(name, heading, path, dry_run=dry_run, reason=reason)
+    return _told(door, done, dry_run=dry_run, as_json=as_json)
+
+
 def _misused(id: str | None, path: str | None, title: str | None, *, rename_file: bool, repair: bool) -> str:
     """What is wrong with these words, "" if nothing is."""
     if repair:
@@ -85,8 +126,8 @@ def _told(door: Door, done: Relinked, *, dry_run: bool, as_json: bool) -> int:
     if as_json:
         emit(_report(done) | {"dry_run": dry_run})
     else:
-        if done.new:
-            click.echo(f"{view.printable(done.old)} → {view.printable(done.new)}")
+        for old in done.joined or ([done.old] if done.new else []):
+            click.echo(f"{view.printable(old)} → {view.printable(done.new)}")
         for link in done.links:
             click.echo(view.printable(f"{link.path}:{link.line}: {link.old} → {link.new}"))
         door.say(f"{view.counted(len(done.links), 'link')} {'would follow' if dry_run else 'followed'}.")
@@ -97,6 +138,7 @@ def _report(done: Relinked) -> dict[str, Any]:
     return {
         "moved": {"from": done.old, "to": done.new},
         "links": [{"path": link.path, "line": link.line, "from": link.old, "to": link.new} for link in done.links],
+        "joined": done.joined,
         "left": done.left,
         "commit": done.applied.commit,
         "committed": done.applied.committed,
