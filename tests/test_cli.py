@@ -21,6 +21,9 @@ KEYS = {
     "ingest": {"memories", "commit", "committed", "duplicates"},
     "tag": {"paths", "commit", "committed"},
     "adopt": {"paths", "commit", "committed"},
+    "mv": {"moved", "links", "left", "commit", "committed", "dry_run"},
+    "join": {"moved", "joined", "links", "left", "commit", "committed", "dry_run"},
+    "split": {"moved", "links", "left", "commit", "committed", "dry_run"},
     "export": {"exported"},
     "import": {"imported", "skipped"},
     "search": {"hits", "abstained", "confidence", "index"},
@@ -60,6 +63,7 @@ ROWS = {
     ("import", "skipped"): {"path", "line", "reason"},
     ("status", "findings"): {"path", "line", "kind", "message"},
     ("validate", "findings"): {"path", "line", "kind", "message"},
+    ("mv", "links"): {"path", "line", "from", "to"},
     ("log", "entries"): ENTRY,
     ("why", "entries"): ENTRY,
     ("changed", "entries"): ENTRY,
@@ -105,12 +109,14 @@ def scenario(full, tmp_path) -> dict[str, tuple[str, ...]]:
     """Words for every command that prints results."""
     id = atlas("ingest", PORT, "--json", cwd=full).json["memories"][0]["id"]
     bundle = str(tmp_path / "bundle.json")
+    write(full, "long.md", "# Long\n\n## Part\n\nOf [[long]] and of [[plain]].\n")
     return {
         "init": (), "search": ("jwt token",),
         "why-not": ("jwt token", id), "show": (id,), "clusters": (), "stats": (), "status": (), "log": (),
         "why": (id,), "changed": ("--since", "2000-01-01"), "export": (bundle,), "import": (bundle,), "undo": (),
         "restore": (id,), "ingest": ("The cat is called Minka.",), "tag": (id, "port"), "adopt": ("plain.md",),
-        "validate": (), "hooks": ("install",), "index": ("--rebuild",), "demo": (),
+        "mv": ("long.md", "moved.md"), "split": ("moved.md", "Part"), "join": ("plain.md", "moved.md"),
+        "validate": (), "hooks": ("install",), "index": ("--rebuild",), "maintain": (), "eval": (), "demo": (),
     }  # fmt: skip
 
 
