@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support import write
 
-from atlas import MemoryEngine
+from atlas import MemoryEngine, moving
 from atlas.errors import AtlasError, NotFound, OutsideVault, Unparsable, UsageError
 from atlas.identity import derived_id
 from atlas.resolver import ALIAS, ID, TITLE, Known, Names
@@ -187,6 +187,34 @@ def test_a_bare_name_that_two_notes_have_afterwards_gets_a_path(notes, engine, t
     notes({"a/Valve.md": "A", "b/Tap.md": "B", "n.md": "[[Tap]]"})
     engine.move("b/Tap.md", "b/Valve.md")
     assert text("n.md") == "[[b/Valve]]"
+
+
+def test_nor_is_it_left_to_be_guessed_where_nearness_would_decide(notes, engine, text):
+    notes({"a/Valve.md": "A", "b/Tap.md": "B", "b/n.md": "[[Tap]]"})
+    engine.move("b/Tap.md", "b/Valve.md")
+    assert text("b/n.md") == "[[b/Valve]]"
+
+
+def test_an_address_leads_from_its_folder_and_not_by_name_only(notes, engine, text):
+    notes({"boiler.md": "B", "n.md": "[x](boiler.md) [[boiler]] [y](./boiler.md)"})
+    engine.move("boiler.md", "a/")
+    assert text("n.md") == "[x](a/boiler.md) [[boiler]] [y](./a/boiler.md)"
+
+
+def test_what_a_memory_comes_from_follows_too(notes, engine, text):
+    notes({"Boiler.md": "B", "n.md": "---\nderived_from: Boiler\n---\n"})
+    engine.move("Boiler", "Furnace")
+    assert text("n.md") == "---\nderived_from: Furnace\n---\n"
+
+
+def test_the_new_file_is_there_before_the_old_one_goes(notes, engine):
+    """Killed in between, there are two; where both names are one file, it has to go first."""
+    notes({"a.md": "A", "n.md": "[[a]]"})
+    for path, order in (("b.md", ["b.md", "n.md", "a.md"]), ("A.md", ["a.md", "A.md"])):
+        with engine._desk() as desk:
+            note = desk.names.notes["a.md"]
+            changes = moving.move(desk.room, desk.names, note, path, written_id=False).changes
+        assert [change.path for change in changes if change.path != "n.md" or path == "b.md"] == order
 
 
 def test_values_of_the_metadata_keep_quotes_and_style(notes, engine, text):
@@ -385,8 +413,18 @@ def test_over_a_chain_of_renames(notes, engine, root, git, text):
     for old, new in (("a", "b"), ("b", "c"), ("c", "d")):
         git(root, "mv", f"{old}.md", f"{new}.md")
         git(root, "commit", "-qm", "renamed")
+    write(root, "d.md", "The one, edited since.\n")
     engine.repair_links()
     assert text("n.md") == "[[d]] [[d]]\n"
+
+
+def test_the_last_rename_need_not_be_committed(notes, engine, root, git, text):
+    notes({"a.md": "The one.\n", "n.md": "[[a]] [[b]]\n"})
+    git(root, "mv", "a.md", "b.md")
+    git(root, "commit", "-qm", "renamed")
+    (root / "b.md").rename(root / "c.md")
+    engine.repair_links()
+    assert text("n.md") == "[[c]] [[c]]\n"
 
 
 def test_without_git_nothing_is_known_of_renames(tmp_path):
