@@ -103,10 +103,10 @@ def _link(after: Names, source: str, path: str, title: str) -> str:
 
 def _goal(old: str, new: str, cut: Section, part: Part, taken: str) -> Goal:
     """Links to the section, to a heading or a block in it lead to the new note."""
-    inside, elsewhere = set[str](), set[str]()
+    inside: dict[str, bool] = {}
     for heading in part.note.headings:
-        place = inside if cut.start <= heading.start < cut.end else elsewhere
-        place.update(anchor_parts(f"#{anchor_of(heading.text)}"))
+        for name in anchor_parts(f"#{anchor_of(heading.text)}"):
+            inside.setdefault(name, cut.start <= heading.start < cut.end)  # of several, a link leads to the first
     own = anchor_parts(f"#{anchor_of(cut.heading.text)}")[0]
     blocks = block_ids(taken)
 
@@ -119,7 +119,7 @@ def _goal(old: str, new: str, cut: Section, part: Part, taken: str) -> Goal:
         if own in named:
             below = typed[named.index(own) + 1 :]
             return new, "".join(f"#{heading}" for heading in below)
-        if named[-1] in inside - elsewhere:
+        if inside.get(named[-1]):
             return new, anchor
         return path, anchor
 

@@ -201,6 +201,13 @@ def test_a_section_can_go_elsewhere(notes, engine, text):
     assert text("b/two.md").endswith("\n---\n# Part two\ntext\n")
 
 
+def test_of_two_headings_of_one_name_a_link_leads_to_the_first(notes, engine, text):
+    notes({"A page.md": "## Use\n\n## Part\n\n### Use\n\n### Own\n\n## Own\n",
+           "n.md": "[[A page#Use]] [[A page#Own]]\n"})  # fmt: skip
+    engine.split("A page", "Part")
+    assert text("n.md") == "[[A page#Use]] [[Part#Own]]\n"
+
+
 def test_what_cannot_be_taken_out(notes, engine, root, git):
     notes({"a.md": "# A\n## Detail\nx[^1] \n### B\n\n[^1]: note\n", "c.md": "## C\n\n## C\n"})
     with pytest.raises(NotFound):
