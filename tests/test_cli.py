@@ -50,6 +50,8 @@ KEYS = {
     "changed": {"entries"},
     "undo": {"commit", "restored"},
     "restore": {"commit", "restored"},
+    "maintain": {"ran"},
+    "eval": {"passed", "failed", "cases"},
     "demo": {"stored", "answers", "undone"},
 }
 ENTRY = {"commit", "time", "op", "memories", "reason", "actor", "policy"}
