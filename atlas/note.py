@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from atlas import sections
-from atlas.body import Heading, Plain, headings, lined, links, normal_tag, plain, tags
+from atlas import markers, sections
+from atlas.body import Heading, Plain, headings, links, normal_tag, plain, tags
 from atlas.dates import when
 from atlas.memory import Finding, Link
 from atlas.source import NEWLINE
@@ -58,7 +58,6 @@ _KEY_LINE = re.compile(r"""^("[^"\n]+"|'[^'\n]+'|\w[\w./-]*(?: [\w./-]+){0,4})[ 
 _MARGIN_LINE = re.compile(r"^(?![ \t#\-\]}]|[<=>]{7})[^\r\n]+", re.MULTILINE)
 _ID_LINE = re.compile(r"""^id:[ \t]*["']?([0-9A-Za-z]{26})["']?[ \t]*\r?$""", re.MULTILINE)
 _HASH_VALUE = re.compile(r"(?::|-)[ \t]+#\w")
-_CONFLICT = tuple(re.compile(sign, re.MULTILINE) for sign in (r"^<{7}( |$)", r"^={7} *$", r"^>{7}( |$)"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,8 @@ def parse(text: str, path: str, *, encoding: str = "utf-8") -> Note:
     """The memory in a text. `path` names it in findings and gives the title if nothing else does."""
     head = split(text)
     meta = _meta(head)
-    code_free = plain(head.body)
+    torn = markers.hunks(text, head=len(head.head))
+    code_free = plain(markers.blanked(head.body) if torn else head.body)
     first_line = _lines(head.head) + 1
     found = headings(code_free, first_line)
     detail = sections.content(head.body, found, "detail")
@@ -129,7 +129,7 @@ def parse(text: str, path: str, *, encoding: str = "utf-8") -> Note:
         raw_head=head.raw,
         meta=meta,
         readable=not head.faults,
-        title=_title(meta, found, path),
+        title=_title(meta, _settled(found, torn, len(head.head)), path),
         summary=_summary(head.body, found, meta),
         detail=head.body if detail is None else detail,
         tags=_tags(meta, code_free),
@@ -137,7 +137,7 @@ def parse(text: str, path: str, *, encoding: str = "utf-8") -> Note:
         aliases=_names(meta, "aliases", "alias"),
         entities=_names(meta, "entities"),
         headings=found,
-        findings=(*_text_findings(head, code_free, encoding, path), *_value_findings(head, path)),
+        findings=(*_text_findings(head, torn, encoding, path), *_value_findings(head, path)),
     )
 
 
@@ -234,6 +234,11 @@ def _meta(head: Head) -> dict[str, Any]:
     return meta
 
 
+def _settled(found: tuple[Heading, ...], torn: tuple[markers.Hunk, ...], start: int) -> tuple[Heading, ...]:
+    """The headings outside an unfinished merge: a title of one side only must not pass for the note's."""
+    return tuple(h for h in found if not any(hunk.start <= start + h.start < hunk.end for hunk in torn))
+
+
 def _title(meta: Mapping[str, Any], found: tuple[Heading, ...], path: str) -> str:
     title = meta.get("title")
     if isinstance(title, str) and title.strip():
@@ -274,7 +279,7 @@ def _importance(value: object) -> float | None:
     return number if 0 <= number <= 1 else None
 
 
-def _text_findings(head: Head, code_free: Plain, encoding: str, path: str) -> Iterator[Finding]:
+def _text_findings(head: Head, torn: tuple[markers.Hunk, ...], encoding: str, path: str) -> Iterator[Finding]:
     """What is wrong with the file as a whole."""
     text = head.head + head.body
     if encoding in {"cp1252", "latin-1"}:
@@ -285,9 +290,12 @@ def _text_findings(head: Head, code_free: Plain, encoding: str, path: str) -> It
         yield Finding(path, line, kind, reason_of(problem) + where)
     if "\0" in text:
         yield Finding(path, _lines(text[: text.index("\0")]) + 1, "nul", "a NUL character; remove it")
-    line = _conflict(lined(head.head) + code_free.unfenced) if "<<<<<<<" in text else 0
-    if line:
+    if torn:
+        line = _lines(text[: torn[0].start]) + 1
         yield Finding(path, line, "conflict-markers", "an unfinished merge: both sides are in the file")
+    for at in markers.comments(head.raw):
+        said = head.raw[at:].split("\n", 1)[0].strip()
+        yield Finding(path, head.place(at)[0], "conflict-value", f"an unfinished merge: {said[2:]}")
 
 
 def _value_findings(head: Head, path: str) -> Iterator[Finding]:
@@ -313,14 +321,3 @@ def _value_findings(head: Head, path: str) -> Iterator[Finding]:
 
 def _lines(text: str) -> int:
     return text.count("\n") if "\r" not in text else len(NEWLINE.findall(text))
-
-
-def _conflict(text: str) -> int:
-    """The line of the first `<<<<<<<` that `=======` and `>>>>>>>` follow, or 0."""
-    at, first = 0, 0
-    for pattern in _CONFLICT:
-        found = pattern.search(text, at)
-        if not found:
-            return 0
-        at, first = found.end(), first or text.count("\n", 0, found.start()) + 1
-    return first
