@@ -90,11 +90,20 @@ def _parted(heads: Sequence[Head], size: int) -> tuple[str, list[str], list[str]
     there = threeway.chosen(*(bool(head.head) for head in heads))
     shown = opening + raw + ("" if not raw or raw.endswith("\n") else "\n") + closing if raw or there else ""
     body, names = mergebody.merge(old.body, one.body, two.body, size)
+    if names and _seen(shown + body, len(shown), size) < len(names):
+        # A code block that is open in one version has swallowed marks of a later section, and nobody would see them.
+        body, names = markers.block(one.body, two.body, size), [""]
     text = shown + body
     after = split(text)
     if after.faults or after.head != shown:
         return None
     return text, keys, names
+
+
+def _seen(text: str, head: int, size: int) -> int:
+    """How many blocks of marks of this length a reader of the text finds."""
+    mark = f"{'<' * size} {markers.ONE}"
+    return sum(text.startswith(mark, hunk.start) for hunk in markers.hunks(text, head=head))
 
 
 def _fences(heads: Sequence[Head]) -> tuple[str, str]:

@@ -25,7 +25,7 @@ class Section:
     """One heading line (or two, underlined), the text below it, and the blank lines that follow.
 
     `title` is the path of headings that leads here; `parent` the place of the one above, -1 for the first, which has
-    no heading. `last` says that the body ended with it.
+    no heading; `before` that of the one before it under this parent. `last` says that the body ended with it.
     """
 
     title: tuple[str, ...]
@@ -35,6 +35,7 @@ class Section:
     text: tuple[str, ...]
     gap: tuple[str, ...]
     last: bool = False
+    before: int = -1
 
     @property
     def whole(self) -> tuple[str, ...]:
@@ -86,16 +87,17 @@ def sections(body: str) -> list[Section]:
     starts = [h.start for h in found]
     ends = [*starts, len(body)][1:]
     top = body[: starts[0]] if starts else body
-    out = [_section_of((), 0, -1, "", top, last=not found)]
+    out = [_section_of((), top, last=not found)]
     above: list[int] = [0]
-    for n, (heading, start, end) in enumerate(zip(found, starts, ends, strict=True)):
+    before: dict[int, int] = {}
+    for heading, start, end in zip(found, starts, ends, strict=True):
         while len(above) > 1 and out[above[-1]].level >= heading.level:
             above.pop()
-        path = (*out[above[-1]].title, heading.text)
-        text = body[heading.end : end]
-        line = body[start : heading.end]
-        out.append(_section_of(path, heading.level, above[-1], line, text, last=n == len(found) - 1))
+        made = _section_of((*out[above[-1]].title, heading.text), body[heading.end : end], last=end == len(body))
+        line, parent = body[start : heading.end], above[-1]
+        out.append(replace(made, level=heading.level, heading=line, parent=parent, before=before.get(parent, -1)))
         above.append(len(out) - 1)
+        before[parent] = len(out) - 1
     return out
 
 
@@ -106,6 +108,9 @@ def pairs(olds: Sequence[Section], news: Sequence[Section]) -> dict[int, int]:
     def parents(section: Section, places: dict[int, int]) -> int:
         return places.get(section.parent, -1)
 
+    def place(section: Section, places: dict[int, int]) -> tuple[int, ...]:
+        return parents(section, places), section.level, places.get(section.before, -1)
+
     here = {n: n for n in range(len(olds))}
     _pair(found, olds, news, lambda s, _: (s.title, s.text))
     _pair(found, olds, news, lambda s, _: s.title)
@@ -113,7 +118,7 @@ def pairs(olds: Sequence[Section], news: Sequence[Section]) -> dict[int, int]:
     for _ in range(6):  # the path of a section may begin with a heading that was renamed: once per level
         before = len(found)
         _pair(found, olds, news, lambda s, up: (parents(s, up), s.title[-1:]), here)
-        _pair(found, olds, news, lambda s, up: (parents(s, up), s.level), here, only=True)
+        _pair(found, olds, news, place, here, only=True)
         if len(found) == before:
             break
     _pair(found, olds, news, lambda s, _: s.title[-1:], only=True)
@@ -165,12 +170,13 @@ def _additions(
     return found
 
 
-def _section_of(path: tuple[str, ...], level: int, parent: int, heading: str, text: str, *, last: bool) -> Section:
+def _section_of(path: tuple[str, ...], text: str, *, last: bool) -> Section:
+    """A section without its heading: the text, and the blank lines at its end."""
     lines = _split(text)
     end = len(lines)
     while end and not lines[end - 1].strip():
         end -= 1
-    return Section(path, level, parent, heading, tuple(lines[:end]), tuple(lines[end:]), last)
+    return Section(path, 0, -1, "", tuple(lines[:end]), tuple(lines[end:]), last)
 
 
 def _section(

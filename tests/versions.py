@@ -10,7 +10,7 @@ from collections.abc import Callable
 from atlas.markdown import parse
 from atlas.merge import merge
 
-WORDS = "boiler valve kettle sliding window refresh token Grüße 设备 `code` [[Kettle]] #home the of was in".split()
+WORDS = ("boiler", "valve", "sliding", "window", "token", "Grüße", "设备", "`code`", "[[Kettle]]", "#home", "the", "in")
 #: Lines that alignments stumble over: they come again and again.
 COMMON = ("", "", "- [ ] buy milk", "***", "    indented", "=======", "---", "| a | b |", "- item")
 TITLES = ("Summary", "Detail", "Log", "Log", "Notes", "See also", "2026-05-01", "Open points")
