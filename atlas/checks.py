@@ -17,7 +17,7 @@ from atlas.sections import find
 from atlas.source import decode
 
 #: Findings of a note's text that make a commit hook refuse; the others are said by `status` only.
-BLOCKING = frozenset({"frontmatter", "stacked-frontmatter", "conflict-markers"})
+BLOCKING = frozenset({"frontmatter", "stacked-frontmatter", "conflict-markers", "conflict-value"})
 #: Findings that are said and stop nothing.
 WARNINGS = frozenset({"summary-drift"})
 

@@ -23,6 +23,7 @@ from atlas import (
     health,
     history,
     past,
+    reconcile,
     template,
     upkeep,
     vault,
@@ -33,8 +34,8 @@ from atlas.curating import CuratingEngine
 from atlas.errors import GitRefused, NotFound, UsageError
 from atlas.hand import Hand
 from atlas.ingest import Request, plan_batch
-from atlas.memory import Applied, Entry, Finding, Hit, Memory, Record, Scope
-from atlas.survey import survey
+from atlas.memory import Applied, Change, Entry, Finding, Hit, Memory, Record, Scope
+from atlas.survey import blob_id, survey
 
 T = TypeVar("T")
 
@@ -300,6 +301,51 @@ class MemoryEngine(CuratingEngine):
         with self._hand.lock():
             changes, record = past.restore(repository, name, self._card, self._read_or_none)
             return self._hand.apply(changes, replace(record, actor=self.config.actor)), list(record.memories)
+
+    # ---------------------------------------------------------------- merging
+
+    def merge(self, paths: Sequence[str] = (), *, dry_run: bool = False) -> reconcile.Reconciled:
+        """Merge notes that Git left in conflict (all, or those named), and stage those that merged cleanly.
+
+        Nothing is committed: the merge, rebase or cherry-pick under way is the person's to end.
+        """
+        repository = self._under_git()
+        with self._hand.lock():
+            stages = {p: s for p, s in repository.unmerged().items() if self._named(p, paths)}
+            plans, left = reconcile.unmerged(repository, stages, self._read_or_none)
+            for plan in plans if not dry_run else ():
+                vault.write(self.config, plan.path, plan.merged.data, blob_id(plan.before))
+                if not plan.merged.conflicts:
+                    repository.run("add", "--", repository.full(plan.path))
+        return reconcile.outcome(plans, left, Applied(()))
+
+    def repair(self, paths: Sequence[str] = (), *, dry_run: bool = False) -> reconcile.Reconciled:
+        """Rebuild both sides of conflict marks that slipped into notes, and merge them again, in one commit.
+
+        What conflicts still keeps both texts, marked.
+        """
+        with self._hand.lock():
+            with self._catalog() as catalog:
+                torn = {f.path for f in catalog.findings() if f.kind in reconcile.KINDS}
+                ids = {card.path: card.id for card in catalog.cards()}
+            wanted = list(paths) or sorted(path for path in torn if self._named(path, ()))
+            plans, left = reconcile.repairs(self._repository(), wanted, self._read_bytes)
+            asked = [
+                Change(plan.path, plan.merged.data, blob_id(plan.before), ids.get(plan.path, ""))
+                for plan in plans
+                if plan.merged.data != plan.before
+            ]
+            passed, refused = self._hand.sifted(asked)
+            about = tuple(change.memory for change in passed if change.memory)
+            record = Record("repair", f"Repair {len(passed)} half-merged notes", "conflict marks", self.config.actor,
+                            memories=about)  # fmt: skip
+            applied = self._hand.apply(passed, record) if passed and not dry_run else Applied(())
+        stopped = {finding.path for finding in refused}
+        done = [plan for plan in plans if plan.path not in stopped]
+        return reconcile.outcome(done, [*left, *refused], applied)
+
+    def _named(self, path: str, paths: Sequence[str]) -> bool:
+        return self.config.scope.contains(path) and (not paths or path in paths)
 
     # ---------------------------------------------------------------- bundles
 

@@ -205,6 +205,20 @@ class Repository:
             raise refused(("check-ignore",), ran)
         return frozenset(wanted[name] for name in fields(ran.out))
 
+    def unmerged(self) -> dict[str, dict[int, str]]:
+        """Files of the vault that a merge left in conflict, path → blob id by stage: 1 base, 2 ours, 3 theirs.
+
+        A stage is missing where that side has no such file. Links and submodules are left out.
+        """
+        found: dict[str, dict[int, str]] = {}
+        for row in fields(self.run("ls-files", "--unmerged", "-z", *self.within)):
+            facts, _, name = row.partition("\t")
+            mode, blob, stage = facts.split(" ")
+            path = self.own(name)
+            if path and mode.startswith("100"):
+                found.setdefault(path, {})[int(stage)] = blob
+        return found
+
     def staged(self, index: str = "", head: str = "HEAD") -> dict[str, str]:
         """What the index holds that HEAD does not, path → blob id ("" when removed), the vault's part.
 

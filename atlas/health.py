@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from atlas import derive, git, hooks, identity, precommit, strays, survey, vault
+from atlas import derive, git, hooks, identity, precommit, reconcile, strays, survey, vault
 from atlas.checks import check
 from atlas.config import MARKER, strangers
 from atlas.errors import NotFound, NotText
@@ -30,7 +30,7 @@ def status(config: Config, catalog: Catalog, index: Index, waiting: Sequence[str
     uncommitted: tuple[str, ...] = ()
     if repository is not None:
         uncommitted = repository.uncommitted()
-        findings += _missing(config, repository)
+        findings += [*_missing(config, repository), *reconcile.findings(repository)]
         findings += strays.find(catalog, repository).findings(lambda path: vault.read(config, path))
     hooked = asdict(hooks.state(repository))
     return {

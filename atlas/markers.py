@@ -63,6 +63,13 @@ def hunks(text: str, *, head: int = 0) -> tuple[Hunk, ...]:
     return tuple(found)
 
 
+def openings(text: str, size: int, *, head: int = 0) -> tuple[int, ...]:
+    """Where blocks of this many signs, as `block` writes them, begin outside closed code."""
+    mark = re.compile(rf"^<{{{size}}} {ONE}$", re.MULTILINE)
+    lines = lined(text)
+    return tuple(match.start() for match in mark.finditer(lines[:head] + _without_code(lines[head:])))
+
+
 def comments(raw: str) -> tuple[int, ...]:
     """The offsets of lines of metadata that hold the other value of a key."""
     return tuple(match.start() for match in _COMMENT.finditer(lined(raw))) if COMMENT in raw else ()

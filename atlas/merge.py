@@ -66,6 +66,46 @@ def merge(base: bytes, ours: bytes, theirs: bytes, path: str) -> Merged:
     return Merged(_bytes(text, old, first, second), tuple(conflicts))
 
 
+def repaired(data: bytes, path: str, base: bytes | None = None) -> Merged | None:
+    """The note without the marks of a merge that slipped in: both sides taken from them, and merged again.
+
+    `base` is what both came from; without one, the base that the marks hold, else nothing, so that only what can be
+    joined without it is. A block of which one side is empty may be a deletion or an addition, and stays as it is.
+    None where there are no marks. Raises NotText.
+    """
+    source = decode(data)
+    version = _version(source, mixed=_newline(source.text) == _MIXED)
+    head = len(split(version.text).head)
+    blocks = markers.hunks(version.text, head=head)
+    if base is None:
+        blocks = tuple(h for h in blocks if h.base is not None or (h.one and h.two) or h.start < head)
+    if not blocks:
+        return None
+    one, two = (_with(version.text, blocks, side) for side in ("one", "two"))
+    if base is None:
+        old = _with(version.text, blocks, "base")
+    else:
+        came = decode(base)
+        old = _version(came, mixed=_newline(came.text) == _MIXED or version.newline == _MIXED).text
+    text, _ = texts(old, min(one, two), max(one, two), path)
+    return Merged(_bytes(text, version, version, version), tuple(standing(text, path)))
+
+
+def standing(text: str, path: str) -> list[Finding]:
+    """Every conflict that stands in a text: blocks of marks, and values of metadata that have another beside them."""
+    head = split(text)
+    blocks = [hunk.start for hunk in markers.hunks(text, head=len(head.head))]
+    values = [len(head.fences[0]) + at for at in markers.comments(head.raw)]
+    return [
+        Finding(path, text.count("\n", 0, at) + 1, kind, said)
+        for kind, said, places in (
+            ("conflict-value", "a key has two values; keep one and remove the comment", values),
+            ("conflict-markers", "two versions; keep what is right and remove the marks", blocks),
+        )
+        for at in places
+    ]
+
+
 def texts(base: str, first: str, second: str, path: str) -> tuple[str, list[Finding]]:
     """The same of texts with line feeds, each empty or with one at its end."""
     size = markers.size_for((base, first, second))
@@ -82,6 +122,15 @@ def texts(base: str, first: str, second: str, path: str) -> tuple[str, list[Find
     return text, conflicts
 
 
+def _with(text: str, blocks: Sequence[markers.Hunk], side: str) -> str:
+    """The text with one side of each block in its place."""
+    out, seen = [], 0
+    for hunk in blocks:
+        out += [text[seen : hunk.start], getattr(hunk, side) or ""]
+        seen = hunk.end
+    return "".join([*out, text[seen:]])
+
+
 def _parted(heads: Sequence[Head], size: int) -> tuple[str, list[str], list[str]] | None:
     """Metadata and body merged apart: the text, keys and sections in conflict. None if the two do not go together."""
     old, one, two = heads
@@ -90,7 +139,7 @@ def _parted(heads: Sequence[Head], size: int) -> tuple[str, list[str], list[str]
     there = threeway.chosen(*(bool(head.head) for head in heads))
     shown = opening + raw + ("" if not raw or raw.endswith("\n") else "\n") + closing if raw or there else ""
     body, names = mergebody.merge(old.body, one.body, two.body, size)
-    if names and _seen(shown + body, len(shown), size) < len(names):
+    if len(markers.openings(shown + body, size, head=len(shown))) < len(names):
         # A code block that is open in one version has swallowed marks of a later section, and nobody would see them.
         body, names = markers.block(one.body, two.body, size), [""]
     text = shown + body
@@ -98,12 +147,6 @@ def _parted(heads: Sequence[Head], size: int) -> tuple[str, list[str], list[str]
     if after.faults or after.head != shown:
         return None
     return text, keys, names
-
-
-def _seen(text: str, head: int, size: int) -> int:
-    """How many blocks of marks of this length a reader of the text finds."""
-    mark = f"{'<' * size} {markers.ONE}"
-    return sum(text.startswith(mark, hunk.start) for hunk in markers.hunks(text, head=head))
 
 
 def _fences(heads: Sequence[Head]) -> tuple[str, str]:

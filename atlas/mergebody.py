@@ -71,7 +71,13 @@ def merge(base: str, first: str, second: str, size: int = markers.SIZE) -> tuple
         if part:
             made[id] = part
     places = threeway.order(list(table), list(table_one), list(table_two), made, lambda place: made[place][0].level)
-    return _joined([made[id] for id in places])
+    text, clashes = _joined([made[id] for id in places])
+    if clashes:
+        # A heading put into the middle of a text makes two sections of it; line by line, that is one line more.
+        flat = threeway.lines(*map(_split, (base, first, second)))
+        if not any(isinstance(part, Clash) for part in flat) and not _cuts_code(flat, size):
+            return "".join(map(str, flat)), []
+    return text, clashes
 
 
 def whole(base: str, first: str, second: str, size: int = markers.SIZE) -> tuple[str, list[str]]:
@@ -222,7 +228,7 @@ def _of_one(
 def _lines(made: Merge, name: str, base: Sequence[str], first: Sequence[str], second: Sequence[str]) -> None:
     """Text merged by its lines. Marks never stand inside a code block: then its blocks are merged as wholes."""
     merged = threeway.lines(base, first, second)
-    if _cuts_code(merged):
+    if _cuts_code(merged, made.size):
         merged = threeway.lines(*(_with_code_whole(lines) for lines in (base, first, second)))
     for part in merged:
         if isinstance(part, Clash):
@@ -231,9 +237,9 @@ def _lines(made: Merge, name: str, base: Sequence[str], first: Sequence[str], se
             made.out.append(part)
 
 
-def _cuts_code(merged: Sequence[str | Clash]) -> bool:
+def _cuts_code(merged: Sequence[str | Clash], size: int) -> bool:
     """Whether a clash lies in a code block or holds half of one, or the blocks no longer close."""
-    trial = Merge()
+    trial = Merge(size)
     clashes = [part for part in merged if isinstance(part, Clash)]
     for part in merged:
         if isinstance(part, Clash):
@@ -242,7 +248,7 @@ def _cuts_code(merged: Sequence[str | Clash]) -> bool:
             trial.out.append(part)
     text = "".join(trial.out)
     sides = ["".join(side) for clash in clashes for side in (clash.first, clash.second)]
-    return len(markers.hunks(text)) != len(clashes) or not all(map(_closed, [text, *sides]))
+    return len(markers.openings(text, size)) < len(clashes) or not all(map(_closed, [text, *sides]))
 
 
 def _closed(text: str) -> bool:

@@ -52,6 +52,7 @@ KEYS = {
     "restore": {"commit", "restored"},
     "maintain": {"ran"},
     "eval": {"passed", "failed", "cases"},
+    "merge": {"merged", "conflicts", "left", "commit", "committed"},
     "demo": {"stored", "answers", "undone"},
 }
 ENTRY = {"commit", "time", "op", "memories", "reason", "actor", "policy"}
@@ -118,7 +119,7 @@ def scenario(full, tmp_path) -> dict[str, tuple[str, ...]]:
         "why": (id,), "changed": ("--since", "2000-01-01"), "export": (bundle,), "import": (bundle,), "undo": (),
         "restore": (id,), "ingest": ("The cat is called Minka.",), "tag": (id, "port"), "adopt": ("plain.md",),
         "mv": ("long.md", "moved.md"), "split": ("moved.md", "Part"), "join": ("plain.md", "moved.md"),
-        "validate": (), "hooks": ("install",), "index": ("--rebuild",), "maintain": (), "eval": (), "demo": (),
+        "validate": (), "hooks": ("install",), "index": ("--rebuild",), "maintain": (), "eval": (), "merge": ("--repair",), "demo": (),
     }  # fmt: skip
 
 

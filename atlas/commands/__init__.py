@@ -47,12 +47,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "restore": ("history", "Bring a memory, or its detail, back from history."),
     "maintain": ("upkeep", "Run the upkeep that is due, each task as a commit."),
     "eval": ("upkeep", "Run the vault's own checks in evals/."),
+    "merge": ("merge", "Merge notes that Git left in conflict, or repair marks that slipped in."),
     "demo": ("demo", "Run the main job on a temporary vault, start to finish."),
     "completion": ("demo", "Print the line that turns on completion in your shell."),
 }
 
 #: Commands that programs call and people need not know: their modules.
 HIDDEN = {"hook": "hooks"}
+#: What only Git and its hooks call: left out of `atlas --help`.
+HIDDEN = {"merge-driver": "merge"}
 
 EXIT_INTERRUPTED = 130
 
@@ -78,6 +81,11 @@ class _Lazy(click.Group):
             return None
         module = importlib.import_module(f"atlas.commands.{name}")
         command = getattr(module, {"import": "import_", "eval": "eval_"}.get(cmd_name, cmd_name.replace("-", "_")))
+        if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
+            return None
+        place = HIDDEN.get(cmd_name) or COMMANDS[cmd_name][0]
+        module = importlib.import_module(f"atlas.commands.{place}")
+        command = getattr(module, {"import": "import_"}.get(cmd_name, cmd_name.replace("-", "_")))
         assert isinstance(command, click.Command)
         return command
 

@@ -133,8 +133,8 @@ def test_every_conflict_is_told_and_can_be_found_again(seed):
     found = [f.kind for f in note.findings]
     told = [f.kind for f in merged.conflicts]
     assert {*told} <= {*found}
-    blocks = [note.text[h.start : h.end] for h in markers.hunks(note.text, head=len(note.head))]
-    opening = [text for text in blocks if text.split("\n")[0].endswith(f"< {markers.ONE}")]
+    size = markers.size_for(parsed(data).text for data in (base, one, two))
+    opening = markers.openings(note.text, size, head=len(note.head))
     assert len(opening) >= told.count("conflict-markers")
     assert len(markers.comments(note.raw_head)) >= told.count("conflict-value")
 
