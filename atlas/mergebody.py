@@ -52,8 +52,9 @@ class Merge:
     clashes: list[str] = field(default_factory=list)
 
     def clash(self, name: str, one: Iterable[str], two: Iterable[str]) -> None:
-        """Keep both texts, marked."""
-        self.out.append(markers.block("".join(one), "".join(two), self.size))
+        """Keep both texts, marked; in the order of these texts, so that a repair of marks does not turn them round."""
+        above, below = sorted(("".join(one), "".join(two)))
+        self.out.append(markers.block(above, below, self.size))
         self.clashes.append(name)
 
 

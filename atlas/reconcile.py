@@ -170,11 +170,16 @@ def _past(repo: Repository, path: str, data: bytes) -> bytes | None:
     for ours, theirs in _merges(repo, path):
         held = [_at(repo, rev, path) for rev in (ours, theirs)]
         sides = [_text(side) for side in held if side is not None]
-        if len(sides) == 2 and all(block.one in sides[0] and block.two in sides[1] for block in blocks):
+        if len(sides) == 2 and (_hold(sides, blocks) or _hold(sides[::-1], blocks)):
             ran = repo.call("merge-base", ours, theirs)
             base = _at(repo, ran.out.decode().strip(), path) if ran.code == 0 else None
             return base or b""
     return None
+
+
+def _hold(sides: Sequence[str], blocks: Sequence[markers.Hunk]) -> bool:
+    """Whether every block is made of these two versions."""
+    return all(block.one in sides[0] and block.two in sides[1] for block in blocks)
 
 
 def _merges(repo: Repository, path: str) -> Iterator[tuple[str, str]]:

@@ -63,7 +63,8 @@ def _show(door: Door, done: Reconciled, *, dry_run: bool) -> None:
         door.say("No note is in conflict.")
 
 
-@click.command("merge-driver", hidden=True)
+# A note may be called `-x.md` or `-h.md`: nothing here is an option.
+@click.command("merge-driver", hidden=True, add_help_option=False, context_settings={"ignore_unknown_options": True})
 @click.argument("base", type=click.Path(path_type=Path))
 @click.argument("ours", type=click.Path(path_type=Path))
 @click.argument("theirs", type=click.Path(path_type=Path))
