@@ -131,6 +131,7 @@ def test_a_value_of_many_lines_is_kept_line_by_line():
     [
         ("{a: 1, b: 2}\n", "{a: 3, b: 2}\n", "{a: 1, b: 4}\n"),
         ("a: &x 1\nb: *x\n", "a: &x 1\nb: *x\nc: 1\n", "a: &x 2\nb: *x\n"),
+        ("a: 1\nb: 2\n", "a:\nb: 2\n", "  a: 1\n  b: 3\n"),
         ("? a\n: 1\nb: 1\n", "? a\n: 2\nb: 1\n", "? a\n: 1\nb: 3\n"),
     ],
 )
@@ -207,6 +208,12 @@ def test_a_renamed_section_takes_the_other_sides_edit():
     assert parse(text, "n.md").title == "n", "one side's title must not pass for the note's"
 
 
+def test_a_section_removed_is_not_the_one_added_elsewhere():
+    base = "# T\n\n## A\na\n\n## B\nb\n\n## C\nc\n"
+    one = "# T\n\n## B\nb\n\n## C\nc\n\n## D\nd\n"
+    assert clean(base, one, base.replace("c\n", "C\n")) == one.replace("c\n", "C\n")
+
+
 def test_a_moved_section_takes_the_other_sides_edit():
     base = "# T\n\n## A\na1\n\na2\n\n## B\nb\n\n## C\nc\n"
     one = "# T\n\n## C\nc\n\n## A\na1\n\na2\n\n## B\nb\n"
@@ -256,6 +263,14 @@ def test_marks_that_stand_in_a_note_are_not_confused():
     assert "<<<<<<<< one version\none\n========\ntwo\n" in text
 
 
+def test_a_mark_underlines_no_heading():
+    text = "Above.\n\n<<<<<<< HEAD\n\nlast line\n=======\nother\n>>>>>>> b\n\nBelow\n-----\n"
+    assert [h.text for h in parse(text, "n.md").headings] == ["Below"]
+    assert clean(text, text.replace("Above", "Over"), text.replace("Below", "Under")) == text.replace(
+        "Above", "Over"
+    ).replace("Below", "Under")
+
+
 def test_a_note_that_both_added():
     text = torn("", "# T\n\n## A\none\n", "# T\n\n## A\ntwo\n\n## B\nb\n", "conflict-markers")
     assert text == "# T\n\n## A\n<<<<<<< one version\none\n=======\ntwo\n>>>>>>> another version\n\n## B\nb\n"
@@ -279,6 +294,9 @@ def test_line_ends_marks_and_last_newlines_survive():
         b"0.5", b"0.9"
     ).replace(b"Two", b"Zwei")
     lone = b"a\rb\nc\n\nd\n"
+    under = b"x\r# H\nb\n"
+    both_changed = merge(under, under.replace(b"x", b"y"), under.replace(b"x", b"z"), "n.md")
+    assert b"y\r# H\n=======\nz\r# H\n" in both_changed.data
     assert merge(lone, lone.replace(b"b", b"B"), lone.replace(b"d", b"D"), "n.md").data == b"a\rB\nc\n\nD\n"
 
 
