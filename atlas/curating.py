@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from ulid import ULID
 
-from atlas import edits, git, joining, moving, splitting, vault
+from atlas import edits, joining, moving, splitting, vault
 from atlas.catalog import Card, Catalog
 from atlas.config import now
 from atlas.errors import AtlasError, OutsideVault, UsageError
 from atlas.memory import WHOLE_VAULT, Applied, Finding, Record
+from atlas.opened import OpenedVault
 from atlas.paths import inside
-from atlas.reading import ReadingEngine
 from atlas.relink import Plan, Rewritten, Room
 from atlas.resolver import Known, Names
 from atlas.strays import find
-
-if TYPE_CHECKING:
-    from atlas.hand import Hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +44,8 @@ class Desk:
     mine: Catalog
 
 
-class CuratingEngine(ReadingEngine):
+class CuratingEngine(OpenedVault):
     """The part of the façade that rearranges notes. Each verb is one commit, the links that follow included."""
-
-    _hand: Hand
 
     def move(self, name: str, path: str, *, dry_run: bool = False, reason: str = "") -> Relinked:
         """Move a memory to a path, or into a folder if that ends in `/`; every link to it follows."""
@@ -118,7 +112,7 @@ class CuratingEngine(ReadingEngine):
         """Mend the links to notes that were renamed outside Atlas, as far as Git or their ids tell where they are."""
 
         def plan(desk: Desk) -> tuple[Plan, Record, str, str]:
-            strays = find(desk.mine, git.find(self.config.root))
+            strays = find(desk.mine, self._repository())
             made = strays.plan(desk.room)
             record = Record("relink", f"Mend {len(made.links)} links to renamed notes", reason)
             return made, record, "", ""
@@ -160,7 +154,7 @@ class CuratingEngine(ReadingEngine):
     def _desk(self) -> Iterator[Desk]:
         with self._index.reader() as reader:
             whole = Catalog(reader.con, WHOLE_VAULT)
-            room = Room(whole, lambda path: vault.read(self.config, path), self._lies, self.config.scope)
+            room = Room(whole, self._read_bytes, self._lies, self.config.scope)
             yield Desk(room, Names(whole.known()), Catalog(reader.con, self.config.scope))
 
     def _lies(self, path: str) -> bool:

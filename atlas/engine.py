@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
@@ -18,24 +17,19 @@ from atlas import (
     config,
     derive,
     edits,
-    evals,
-    git,
     health,
-    history,
     past,
-    reconcile,
     template,
-    upkeep,
     vault,
     whynot,
 )
-from atlas.catalog import Card, Catalog
-from atlas.curating import CuratingEngine
-from atlas.errors import GitRefused, NotFound, UsageError
+from atlas.catalog import Catalog
+from atlas.errors import NotFound, UsageError
 from atlas.hand import Hand
 from atlas.ingest import Request, plan_batch
-from atlas.memory import Applied, Change, Entry, Finding, Hit, Memory, Record, Scope
-from atlas.survey import blob_id, survey
+from atlas.memory import Applied, Entry, Finding, Memory, Record, Scope
+from atlas.survey import survey
+from atlas.tending import TendingEngine
 
 T = TypeVar("T")
 
@@ -80,7 +74,7 @@ class Imported:
     applied: Applied
 
 
-class MemoryEngine(CuratingEngine):
+class MemoryEngine(TendingEngine):
     """An opened vault. Safe to use from threads; several engines in several processes may share a vault.
 
     `scope` is a capability: an engine opened with one neither finds, reads nor writes anything outside it.
@@ -231,46 +225,6 @@ class MemoryEngine(CuratingEngine):
         """What is wrong with these notes, all notes, or the staged ones."""
         return health.validate(self.config, paths, self._under_git() if staged else None)
 
-    def evaluate(self, files: Sequence[str] = ()) -> list[evals.Verdict]:
-        """Run the vault's own checks in `evals/`, or those of these files; raises UsageError if one cannot be read."""
-
-        def search(query: str, k: int, scope: str) -> Sequence[Hit]:
-            return self.search(query, k=k, scope=scope or None).hits
-
-        return evals.judge(evals.load(self.config.root, files), search, lambda name: self._card(name).id)
-
-    def maintain(self, *, dry_run: bool = False, due_only: bool = False) -> list[upkeep.Ran]:
-        """Run upkeep, each task as a commit: all tasks, or (`due_only`) those for which something changed since.
-
-        Raises Unavailable while another upkeep runs, GitRefused where no commit can be made now.
-        """
-        repository = self._under_git()
-        if self.config.scope.prefix or not self.config.commit:
-            raise UsageError("Upkeep works on the whole vault and by commits: open it without a scope, committing on.")
-        blocked = repository.blocked()
-        if blocked:
-            raise GitRefused("run upkeep", blocked)
-        with upkeep.alone(self.config.state), self._hand.lock():
-            return upkeep.run(
-                lambda: self._upkeep_view(repository),
-                lambda changes, record: self._hand.apply(changes, replace(record, actor=self.config.actor)),
-                upkeep.Log(self.config.state),
-                all_tasks=not due_only,
-                dry_run=dry_run,
-                seconds=self.config.upkeep_seconds,
-            )
-
-    def _upkeep_view(self, repository: git.Repository) -> tuple[upkeep.View, str]:
-        with self._catalog() as catalog:
-            cards = tuple(catalog.cards())
-
-        def removed(path: str) -> bool:
-            return bool(history.log(repository, path=path, limit=1))
-
-        dirty = frozenset(repository.uncommitted())
-        view = upkeep.View(cards, self._read_or_none, removed, dirty.__contains__, config.now())
-        return view, self._index.generation()
-
     # ---------------------------------------------------------------- history
 
     def expand(self, name: str, *, as_of: str | None = None) -> Memory:
@@ -301,51 +255,6 @@ class MemoryEngine(CuratingEngine):
         with self._hand.lock():
             changes, record = past.restore(repository, name, self._card, self._read_or_none)
             return self._hand.apply(changes, replace(record, actor=self.config.actor)), list(record.memories)
-
-    # ---------------------------------------------------------------- merging
-
-    def merge(self, paths: Sequence[str] = (), *, dry_run: bool = False) -> reconcile.Reconciled:
-        """Merge notes that Git left in conflict (all, or those named), and stage those that merged cleanly.
-
-        Nothing is committed: the merge, rebase or cherry-pick under way is the person's to end.
-        """
-        repository = self._under_git()
-        with self._hand.lock():
-            stages = {p: s for p, s in repository.unmerged().items() if self._named(p, paths)}
-            plans, left = reconcile.unmerged(repository, stages, self._read_or_none)
-            for plan in plans if not dry_run else ():
-                vault.write(self.config, plan.path, plan.merged.data, blob_id(plan.before))
-                if not plan.merged.conflicts:
-                    repository.run("add", "--", repository.full(plan.path))
-        return reconcile.outcome(plans, left, Applied(()))
-
-    def repair(self, paths: Sequence[str] = (), *, dry_run: bool = False) -> reconcile.Reconciled:
-        """Rebuild both sides of conflict marks that slipped into notes, and merge them again, in one commit.
-
-        What conflicts still keeps both texts, marked.
-        """
-        with self._hand.lock():
-            with self._catalog() as catalog:
-                torn = {f.path for f in catalog.findings() if f.kind in reconcile.KINDS}
-                ids = {card.path: card.id for card in catalog.cards()}
-            wanted = list(paths) or sorted(path for path in torn if self._named(path, ()))
-            plans, left = reconcile.repairs(self._repository(), wanted, self._read_bytes)
-            asked = [
-                Change(plan.path, plan.merged.data, blob_id(plan.before), ids.get(plan.path, ""))
-                for plan in plans
-                if plan.merged.data != plan.before
-            ]
-            passed, refused = self._hand.sifted(asked)
-            about = tuple(change.memory for change in passed if change.memory)
-            record = Record("repair", f"Repair {len(passed)} half-merged notes", "conflict marks", self.config.actor,
-                            memories=about)  # fmt: skip
-            applied = self._hand.apply(passed, record) if passed and not dry_run else Applied(())
-        stopped = {finding.path for finding in refused}
-        done = [plan for plan in plans if plan.path not in stopped]
-        return reconcile.outcome(done, [*left, *refused], applied)
-
-    def _named(self, path: str, paths: Sequence[str]) -> bool:
-        return self.config.scope.contains(path) and (not paths or path in paths)
 
     # ---------------------------------------------------------------- bundles
 
@@ -378,35 +287,6 @@ class MemoryEngine(CuratingEngine):
             record = Record("import", f"Import {len(passed)} memories", actor=self.config.actor)
             applied = self._hand.apply(passed, record) if passed else Applied(())
         return Imported(len(passed), (*plan.skipped, *refused), applied)
-
-    # ------------------------------------------------------------------ rooms
-
-    @contextmanager
-    def _catalog(self, scope: str | None = None) -> Iterator[Catalog]:
-        with self._index.reader() as reader:
-            yield Catalog(reader.con, self.config.scope if scope is None else Scope(scope))
-
-    def _card(self, name: str) -> Card:
-        with self._catalog() as catalog:
-            return catalog.find(name)
-
-    def _read_bytes(self, path: str) -> bytes:
-        return vault.read(self.config, path)
-
-    def _read_or_none(self, path: str) -> bytes | None:
-        try:
-            return vault.read(self.config, path)
-        except NotFound:
-            return None
-
-    def _repository(self) -> git.Repository | None:
-        return git.find(self.config.root)
-
-    def _under_git(self) -> git.Repository:
-        repository = git.find(self.config.root)
-        if repository is None:
-            raise UsageError("This vault is not under Git, so it has no history: run `git init` in it.")
-        return repository
 
 
 def _new_id() -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from atlas import markers
 from atlas.config import ENDINGS
-from atlas.errors import AtlasError, NotFound, NotText
+from atlas.errors import NotFound, NotText
 from atlas.git import Repository
 from atlas.memory import Applied, Finding
 from atlas.merge import Merged, merge, repaired, standing
@@ -217,22 +217,3 @@ def findings(repo: Repository) -> list[Finding]:
     """Notes that Git has two versions of."""
     said = "Git has two versions of it: run `atlas merge`, or resolve it and `git add` it"
     return [Finding(path, 0, "unmerged", said) for path in repo.unmerged() if path.lower().endswith(ENDINGS)]
-
-
-def driver(repo: Repository | None) -> dict[str, object]:
-    """Whether this clone merges notes with Atlas: the attribute and the program, which Git does not clone.
-
-    Without the program, Git merges line by line and puts its marks into metadata.
-    """
-    if repo is None:
-        return {"installed": False, "reason": "the vault is not under Git"}
-    try:
-        command = repo.call("config", "--get", "merge.atlas.driver").out.strip()
-        named = repo.run("check-attr", "-z", "merge", "--", repo.full("note.md")).split(b"\0")[2:3] == [b"atlas"]
-    except AtlasError as err:
-        return {"installed": False, "reason": str(err)}
-    if not named:
-        return {"installed": False, "reason": "no line `*.md merge=atlas` in .gitattributes: run `atlas init`"}
-    if not command:
-        return {"installed": False, "reason": "Git knows no program merge.atlas.driver here: run `atlas hooks install`"}
-    return {"installed": True, "reason": ""}

@@ -119,7 +119,8 @@ def scenario(full, tmp_path) -> dict[str, tuple[str, ...]]:
         "why": (id,), "changed": ("--since", "2000-01-01"), "export": (bundle,), "import": (bundle,), "undo": (),
         "restore": (id,), "ingest": ("The cat is called Minka.",), "tag": (id, "port"), "adopt": ("plain.md",),
         "mv": ("long.md", "moved.md"), "split": ("moved.md", "Part"), "join": ("plain.md", "moved.md"),
-        "validate": (), "hooks": ("install",), "index": ("--rebuild",), "maintain": (), "eval": (), "merge": ("--repair",), "demo": (),
+        "validate": (), "hooks": ("install",), "index": ("--rebuild",), "maintain": (), "eval": (),
+        "merge": ("--repair",), "demo": (),
     }  # fmt: skip
 
 

@@ -52,10 +52,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("demo", "Print the line that turns on completion in your shell."),
 }
 
-#: Commands that programs call and people need not know: their modules.
-HIDDEN = {"hook": "hooks"}
-#: What only Git and its hooks call: left out of `atlas --help`.
-HIDDEN = {"merge-driver": "merge"}
+#: Commands that only Git and its hooks call, left out of `atlas --help`: their modules.
+HIDDEN = {"hook": "hooks", "merge-driver": "merge"}
 
 EXIT_INTERRUPTED = 130
 
@@ -81,11 +79,6 @@ class _Lazy(click.Group):
             return None
         module = importlib.import_module(f"atlas.commands.{name}")
         command = getattr(module, {"import": "import_", "eval": "eval_"}.get(cmd_name, cmd_name.replace("-", "_")))
-        if cmd_name not in COMMANDS and cmd_name not in HIDDEN:
-            return None
-        place = HIDDEN.get(cmd_name) or COMMANDS[cmd_name][0]
-        module = importlib.import_module(f"atlas.commands.{place}")
-        command = getattr(module, {"import": "import_"}.get(cmd_name, cmd_name.replace("-", "_")))
         assert isinstance(command, click.Command)
         return command
 
