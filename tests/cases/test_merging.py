@@ -230,16 +230,14 @@ def test_g7_b_a_clone_is_told_that_it_has_no_driver(plan, tmp_path, git):
     )
     state = json.loads(done.stdout)["merge_driver"]
     assert not state["installed"]
-    assert "atlas hooks install" in state["reason"]
+    assert "atlas hooks install" in state["inactive_reason"]
 
 
 def test_g7_c_an_older_branch_is_told_that_it_has_no_rule(driven):
     driven.put(".gitattributes", "*.md diff=markdown\n")
-    state = driven.engine.status()["merge_driver"]
-    assert not state["installed"]
-    assert "atlas init" in state["reason"]
+    assert "no attribute names it" in driven.engine.status()["merge_driver"]["inactive_reason"]
     template.create(driven.root)
-    assert driven.engine.status()["merge_driver"]["installed"]
+    assert driven.engine.status()["merge_driver"] == {"installed": True, "inactive_reason": ""}
 
 
 # ------------------------------------------------------------------ atlas merge
