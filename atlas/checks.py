@@ -21,8 +21,13 @@ BLOCKING = frozenset({"frontmatter", "stacked-frontmatter", "conflict-markers", 
 #: Findings that are said and stop nothing.
 WARNINGS = frozenset({"summary-drift"})
 
-#: Crockford's alphabet (no I, L, O, U); the first letter holds three bits.
-_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", re.IGNORECASE)
+#: A ULID, in Crockford's alphabet (no I, L, O, U), whose first letter holds three bits; or the identity a note had
+#: before it had an id, which moving it writes down.
+_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}|n[a-z2-7]{15}", re.IGNORECASE)
+#: What looks like a ULID that lost or gained a letter, or is no word at all.
+_DAMAGED = re.compile(r"^[0-9A-Za-z]{22,30}$|\s")
+#: An id of another scheme: many people number their notes, and a vault that does so may go on.
+FOREIGN = "foreign-id"
 #: Scripts without spaces count letter by letter.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 #: A text has drifted from its summary when so many words, and this share of the longer version, came or went.
@@ -40,7 +45,7 @@ class Checked:
 def check(path: str, data: bytes, most: int, before: bytes | None = None) -> Checked:
     """What is wrong with a note of at most `most` bytes. `before` is the version it replaces, as far as there is one.
 
-    An id that is no ULID is named unless the note had it before: an adopted vault may have its own.
+    An id that is no ULID is named unless the note had it before.
     """
     if len(data) > most:
         size = f"{len(data) / 1e6:.1f} MB, over the limit of {most / 1e6:g} MB"
@@ -67,14 +72,26 @@ def _readable(data: bytes | None, most: int) -> Note | None:
 
 
 def _broken_id(path: str, note: Note, old: Note | None) -> list[Finding]:
-    """The finding for an `id:` that is no ULID and is new."""
+    """The finding for an `id:` that is none, or a damaged one, or of a scheme other than Atlas's, if it is new."""
     id = note.meta.get("id", "")
-    if not note.readable or id == "" or (isinstance(id, str) and _ULID.fullmatch(id)):
+    if not note.readable or id == "" or (isinstance(id, str) and is_id(id)):
         return []
     if old is not None and old.meta.get("id") == id:
         return []
     line = next((n for n, text in enumerate(note.raw_head.splitlines(), 2) if text.startswith("id")), 1)
+    if isinstance(id, str) and not _DAMAGED.search(id):
+        said = "the id is no ULID, and no other note has such ids; remove the line, and `atlas adopt` gives it one"
+        return [Finding(path, line, FOREIGN, said)]
     return [Finding(path, line, "id", "the id is no ULID; remove the line, and `atlas adopt` gives the note an id")]
+
+
+def is_id(text: str) -> bool:
+    """Whether this is an id of Atlas's own.
+
+    >>> is_id("01JDXK3Q8ZV5T9W2M4N6P8R0S1"), is_id("202601151030")
+    (True, False)
+    """
+    return bool(_ID.fullmatch(text))
 
 
 def _drift(path: str, old: Note, new: Note) -> list[Finding]:

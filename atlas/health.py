@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from atlas import derive, git, hooks, identity, precommit, reconcile, strays, survey, vault
-from atlas.checks import check
+from atlas.checks import FOREIGN, check
 from atlas.config import MARKER, strangers
 from atlas.errors import NotFound, NotText
 from atlas.memory import Finding
@@ -84,6 +84,8 @@ def validate(config: Config, paths: Sequence[str], repository: git.Repository | 
         return precommit.findings(config, repository)
     contents = dict(_files(config, paths))
     findings = [f for path, data in contents.items() for f in check(path, data, config.max_note_bytes).findings]
+    if sum(finding.kind == FOREIGN for finding in findings) > 1:  # that is how this vault numbers its notes
+        findings = [finding for finding in findings if finding.kind != FOREIGN]
     if not paths:
         findings += strangers(config.root)
     twice = _used_twice(contents, _unnamed(config, contents))

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 #: Where the id of a note may stand, as bytes: what most notes have not need not be parsed.
 _ID_LINE = re.compile(rb"""^id:[ \t]*["']?([0-9A-Za-z]{26})""", re.MULTILINE)
 _NOTHING = frozenset("0")
+#: The kind `checks` gives an id of another scheme than Atlas's.
+_FOREIGN = "foreign-id"
 
 
 class Staged(NamedTuple):
@@ -44,8 +46,18 @@ def findings(config: Config, repository: git.Repository) -> list[Finding]:
     most = config.max_note_bytes
     checked: dict[str, Checked] = {n.path: check(n.path, held[n.blob], most, held.get(n.before)) for n in notes}
     said = [finding for found in checked.values() for finding in found.findings]
+    if any(finding.kind == _FOREIGN for finding in said) and _numbers_notes(repository):
+        said = [finding for finding in said if finding.kind != _FOREIGN]
     ids = {path: found.id for path, found in checked.items()}
     return sorted([*said, *_used_twice(ids, search)], key=lambda f: (f.path, f.line, f.kind))
+
+
+def _numbers_notes(repository: git.Repository) -> bool:
+    """Whether HEAD has a note with an id of another scheme than Atlas's: then that is how this vault does it."""
+    is_id = import_module("atlas.checks").is_id
+    ran = repository.call("grep", "-h", "-a", "-E", "-e", "^id:", "HEAD", *repository.within)
+    lines = (line.partition(":")[2].strip(" \t\r\"'") for line in git.text_of(ran.out).splitlines())
+    return any(line and not is_id(line) for line in lines)
 
 
 def staged(config: Config, repository: git.Repository, index: str) -> list[Staged]:

@@ -9,6 +9,8 @@ from support import open_repo, write
 from ulid import ULID
 
 from atlas import checks, config, precommit
+from atlas.health import validate
+from atlas.identity import derived_id
 
 MOST = 10_000
 WORDS = " ".join(f"word{n}" for n in range(100))
@@ -26,20 +28,25 @@ def head(id: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "id",
+    ("id", "kind"),
     [
-        "nonsense",
-        "01JDXK3Q8ZV5T9W2M4N6P8R0S",
-        "01JDXK3Q8ZV5T9W2M4N6P8R0SU",
-        "81JDXK3Q8ZV5T9W2M4N6P8R0S1",
-        "[a, b]",
-        "7",
+        ("nonsense", "foreign-id"),
+        ("202601151030", "foreign-id"),
+        ("01JDXK3Q8ZV5T9W2M4N6P8R0S", "id"),
+        ("01JDXK3Q8ZV5T9W2M4N6P8R0SU", "id"),
+        ("81JDXK3Q8ZV5T9W2M4N6P8R0S1", "id"),
+        ("two words", "id"),
+        ("[a, b]", "id"),
     ],
 )
-def test_an_id_that_is_none(id):
-    assert kinds(head(id)) == [(3, "id")]
-    assert kinds(head(id), before=head(id)) == [], "it was there before: an adopted vault has its own"
-    assert kinds(head(id), before=head("01JDXK3Q8ZV5T9W2M4N6P8R0S1")) == [(3, "id")]
+def test_an_id_that_is_none(id, kind):
+    assert kinds(head(id)) == [(3, kind)]
+    assert kinds(head(id), before=head(id)) == [], "it was there before"
+    assert kinds(head(id), before=head("01JDXK3Q8ZV5T9W2M4N6P8R0S1")) == [(3, kind)]
+
+
+def test_the_identity_a_note_had_without_an_id_is_one():
+    assert kinds(head(derived_id("notes/a.md"))) == []
 
 
 @given(st.integers(0, 2**128 - 1), st.booleans())
@@ -140,3 +147,16 @@ def test_a_merge_is_judged_by_what_neither_side_has(root, git):
     write(root, "a.md", bad)
     git(root, "add", "a.md")
     assert staged(root) == [("a.md", "frontmatter")]
+
+
+def test_a_vault_that_numbers_its_notes_may_go_on(root, git):
+    write(root, "new.md", head("202601151030"))
+    git(root, "add", "-A")
+    settings = config.load(root)
+    assert [f.kind for f in precommit.findings(settings, open_repo(root))] == ["foreign-id"]
+    git(root, "commit", "-qm", "numbered by hand")
+    write(root, "next.md", head("202601151031"))
+    write(root, "torn.md", head("01JDXK3Q8ZV5T9W2M4N6P8R0S"))
+    git(root, "add", "-A")
+    assert [(f.path, f.kind) for f in precommit.findings(settings, open_repo(root))] == [("torn.md", "id")]
+    assert [(f.path, f.kind) for f in validate(settings, (), None)] == [("torn.md", "id")]
