@@ -21,6 +21,8 @@ STATE = ".atlas"
 IGNORED_FOLDERS = frozenset({"node_modules", "__pycache__", "lost+found"})
 #: The same, as paths below the vault.
 IGNORED_PATHS = frozenset({"logseq/bak", "logseq/version-files"})
+#: How the lock files of office programs begin: `~$note.md` lies beside a note while it is open, and is none.
+DEBRIS = "~$"
 #: Endings that make a file a memory, in lower case.
 ENDINGS = (".md", ".markdown")
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from atlas import derive, git, hooks, identity, precommit, reconcile, strays, survey, vault
+from atlas import derive, git, hooks, identity, precommit, reconcile, standing, strays, survey, vault
 from atlas.checks import FOREIGN, check
 from atlas.config import MARKER, strangers
 from atlas.errors import NotFound, NotText
@@ -44,7 +44,7 @@ def status(config: Config, catalog: Catalog, index: Index, waiting: Sequence[str
         "uncommitted": list(uncommitted),
         "waiting": list(waiting),
         "hooks": hooked,
-        "watcher": {"running": False},
+        "watcher": standing.state(config),
         "merge_driver": hooked.pop("merge_driver"),
         "findings": sorted(set(findings), key=lambda f: (f.path, f.line, f.kind)),
     }

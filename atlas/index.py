@@ -149,8 +149,10 @@ class Refresh:
             set_meta(self.con, {"generation": str(number), "head": self.head, "look": self._settled()})
 
     def _settled(self) -> str:
-        """What stands for this look, if the listing now says all of it; "" if a file has to be read again."""
+        """What stands for this look, if the listing now says all of it; "" if a file has to be looked at again."""
         seen = self.look.files
+        if self.diff.held:
+            return ""
         read = len(self.fresh) == len(self.diff.to_read) and all(seen[row.path] == row.stat for row in self.fresh)
         return self.look.digest if read else ""
 

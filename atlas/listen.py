@@ -69,7 +69,7 @@ class Folder:
     def _scan(self, last: Survey | None) -> Survey:
         if self._wanted and (self._ears is None or not self._ears.usable):
             self.close()
-            self._ears = _Ears(self._config.root) if _is_local(self._config.root) else None
+            self._ears = _Ears(self._config.root) if is_local(self._config.root) else None
         self._scanned = time.monotonic()
         if self._ears is None or not self._ears.usable:
             self._wanted = False  # where there are none left, there will be none a moment later either
@@ -165,7 +165,7 @@ class _Ears:
         return (place.st_dev, place.st_ino) == (self._place.st_dev, self._place.st_ino)
 
 
-def _is_local(root: Path) -> bool:
+def is_local(root: Path) -> bool:
     """Whether the folder, and all that is mounted below it, lies on disks of this machine."""
     try:
         lines = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines()

@@ -6,7 +6,7 @@ Loads no parser: most searches find nothing changed, and the parsers cost them 6
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one refresh did, in numbers of files; `skipped` names those not indexed in full, and why."""
+    """What one refresh did, in numbers of files; `skipped` names those not indexed in full, and why.
+
+    `held` were left as they were for now. `settled`: the index says all of what the look saw.
+    """
 
     added: int = 0
     changed: int = 0
@@ -31,6 +34,8 @@ class Report:
     embedded: int = 0
     skipped: tuple[Finding, ...] = ()
     seconds: float = 0.0
+    held: int = 0
+    settled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +52,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What to read (path → stat), and what is gone."""
+    """What to read (path → stat), and what is gone; `held` is what keeps its rows although it seems to have changed."""
 
     to_read: Mapping[str, Fields]
     gone: tuple[str, ...]
+    held: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         """Whether anything may have changed."""
@@ -66,14 +72,30 @@ def listing(con: duckdb.DuckDBPyConnection) -> dict[str, Fields]:
 def diff(look: Survey, known: Mapping[str, Fields], *, full: bool = False) -> Diff:
     """Compare a look at the folder with the listing. A file whose stat is unchanged is not read, unless `full`."""
     to_read = {path: stat for path, stat in look.files.items() if full or known.get(path) != stat}
-    gone = tuple(path for path in known if path not in look.files and not any(path.startswith(u) for u in look.unknown))
+    gone = tuple(path for path in known if look.missing(path))
     return Diff(to_read, gone)
+
+
+#: Takes out of a diff what is not to be believed yet, given the look, what the index knew, the diff, and a function for
+#: the notes whose metadata the index could not read.
+Hold = Callable[[Survey, Mapping[str, Fields], Diff, Callable[[], frozenset[str]]], Diff]
+
+
+def unreadable(con: duckdb.DuckDBPyConnection) -> frozenset[str]:
+    """The notes whose metadata could not be read."""
+    rows = con.execute("SELECT l.path FROM listing l JOIN notes n USING (note) WHERE NOT n.readable").fetchall()
+    return frozenset(path for (path,) in rows)
 
 
 def report(con: duckdb.DuckDBPyConnection, look: Survey, **done: int) -> Report:
     """What a refresh did, with the state it left."""
     return Report(
-        **done,
+        added=done.get("added", 0),
+        changed=done.get("changed", 0),
+        removed=done.get("removed", 0),
+        derived=done.get("derived", 0),
+        embedded=done.get("embedded", 0),
+        held=done.get("held", 0),
         unchanged=len(look.sheet) - done.get("added", 0) - done.get("changed", 0),
         memories=_count(con),
         skipped=(*look.skipped, *problems(con)),

@@ -162,6 +162,14 @@ def split(text: str) -> Head:
     return Head("", "", text)
 
 
+def is_half_written(text: str) -> bool:
+    """Whether a text ends within its metadata: what a look sees that comes in the middle of a save."""
+    opening = _OPEN.match(text)
+    if not opening or _CLOSE.search(text, opening.end()):
+        return False
+    return "\n" not in text[opening.end() :].strip() or bool(split(text).faults)
+
+
 def importance(meta: Mapping[str, Any]) -> float:
     """The importance from 0 to 1; a note without one, or with an impossible one, has 0.5."""
     value = _importance(meta.get("importance"))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -87,21 +88,29 @@ class Index:
             return said
 
     def refresh(
-        self, *, full: bool = False, rebuild: bool = False, embed: bool = False, progress: Progress | None = None
+        self,
+        *,
+        full: bool = False,
+        rebuild: bool = False,
+        embed: bool = False,
+        progress: Progress | None = None,
+        look: Survey | None = None,
+        hold: listing.Hold | None = None,
     ) -> listing.Report:
         """Bring the index up to the state of the folder. `full` reads every file, `rebuild` derives all anew.
 
         `embed` also makes all vectors that wait for a slow model, however long it takes; others can search meanwhile.
+        `look` is a look just taken. `hold` takes out of what has changed what is not to be believed yet.
         """
         began = time.perf_counter()
         with self._mutex, self._explained():
-            look, head = self._folder.look(), head_commit(self.config.root)
+            look, head = look or self._folder.look(), head_commit(self.config.root)
             if rebuild:
                 self._store.discard()
                 self._reader = None
             with self._store.open() as con:
-                done, _ = self._converge(look, head, full=full, progress=progress)
-                report = listing.report(con, look, **done)
+                done, meta = self._converge(look, head, full=full, progress=progress, hold=hold)
+                report = replace(listing.report(con, look, **done), settled=meta.get("look") == look.digest)
         if embed and self._embedding.waiting:
             self._embedding.rest()  # or two would make the same vectors
             report = replace(report, embedded=report.embedded + self._embed(progress))
@@ -199,7 +208,13 @@ class Index:
             yield con, self._converge(look, head)[1]
 
     def _converge(
-        self, look: Survey, head: str, *, full: bool = False, progress: Progress | None = None
+        self,
+        look: Survey,
+        head: str,
+        *,
+        full: bool = False,
+        progress: Progress | None = None,
+        hold: listing.Hold | None = None,
     ) -> tuple[dict[str, int], dict[str, str]]:
         """Bring the open database up to the look: what was done, and the meta table after it.
 
@@ -213,8 +228,11 @@ class Index:
             return {"embedded": new}, meta
         known = listing.listing(con)
         changes = listing.diff(look, known, full=full)
-        if not changes:
+        if hold is not None and changes:
+            changes = hold(look, known, changes, partial(listing.unreadable, con))
+        if not changes and not changes.held:
             set_meta(con, {"look": seen})
+            meta = {**meta, "look": seen}
         if changes or meta.get("head") != head:
             shelf = import_module("atlas.shelf").Shelf(con)
             run = import_module("atlas.index").Refresh(
@@ -222,6 +240,7 @@ class Index:
             )
             done = run.run()
             meta = get_meta(con)
+        done["held"] = len(changes.held)
         done["embedded"], meta = self._settled(con, meta)
         return done, meta
 

@@ -14,13 +14,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from stat import S_ISREG
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from atlas.config import ENDINGS, IGNORED_FOLDERS, IGNORED_PATHS, MARKER, Config
+from atlas.config import DEBRIS, ENDINGS, IGNORED_FOLDERS, IGNORED_PATHS, MARKER, Config
 from atlas.errors import NotAVault
 from atlas.memory import Finding
 
 _PLAIN_ENDING = ".md"
+#: What iCloud leaves in the place of `n.md` when it takes the content off this disk: `.n.md.icloud`.
+_EVICTED_ENDING = ".icloud"
+#: Flags of a file whose content is elsewhere: macOS's SF_DATALESS; Windows's OFFLINE, RECALL_ON_OPEN and
+#: RECALL_ON_DATA_ACCESS. Reading it would fetch it, and one by one that is the whole cloud.
+_DATALESS, _RECALLED = 0x4000_0000, 0x1000 | 0x4_0000 | 0x40_0000
+_CLOUDS = hasattr(os.stat_result, "st_flags") or hasattr(os.stat_result, "st_file_attributes")
+_EVICTED = "its content is in the cloud, not on this disk: what the index knows of it stays until it is here again"
 
 
 class Stat(NamedTuple):
@@ -60,6 +67,10 @@ class Sheet:
         self.folders.append((prefix, names))
         return names
 
+    def paths(self) -> set[str]:
+        """The path of every file."""
+        return {prefix + name for prefix, names in self.folders for name in names}
+
     def files(self) -> dict[str, Fields]:
         """Path → fields of its stat."""
         paths = (prefix + name for prefix, names in self.folders for name in names)
@@ -80,19 +91,21 @@ class Survey:
     """One look at the folder: the files, what was passed over and why.
 
     `unknown` are folders (ending in "/") that could not be read: their files are neither there nor gone. `shared` are
-    files with another name somewhere else (hard links), through which they can change unheard.
+    files with another name somewhere else (hard links), through which they can change unheard. `evicted` are files
+    whose content a cloud service keeps elsewhere: neither there to be read nor gone.
     """
 
     sheet: Sheet
     skipped: tuple[Finding, ...]
     unknown: tuple[str, ...]
     shared: tuple[str, ...] = ()
+    evicted: frozenset[str] = frozenset()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Survey):
             return NotImplemented
         rest = (self.skipped, self.unknown, self.shared) == (other.skipped, other.unknown, other.shared)
-        return rest and (self.sheet == other.sheet or self.files == other.files)
+        return rest and self.evicted == other.evicted and (self.sheet == other.sheet or self.files == other.files)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -101,10 +114,15 @@ class Survey:
         """The fields of each file's `Stat` by vault-relative path."""
         return self.sheet.files()
 
+    def missing(self, path: str) -> bool:
+        """Whether a file that was there is gone, as far as this look could see."""
+        return path not in self.files and path not in self.evicted and not path.startswith(self.unknown)
+
     @cached_property
     def digest(self) -> str:
         """Stands for all the files seen, so that seeing them again need not be compared one by one."""
-        seen = hashlib.blake2b("\0".join(self.unknown).encode(), digest_size=16)
+        elsewhere = (*self.unknown, *sorted(self.evicted))
+        seen = hashlib.blake2b("\0".join(elsewhere).encode("utf-8", "surrogateescape"), digest_size=16)
         for prefix, names in self.sheet.folders:
             seen.update("\0".join(("", prefix, *names)).encode())
         seen.update(self.sheet.numbers.tobytes())
@@ -136,9 +154,9 @@ def survey(config: Config, entering: Callable[[str], None] | None = None) -> Sur
     if not (config.root / MARKER).is_file():
         # An unmounted disk leaves an empty folder behind; taking that for "all notes deleted" lost whole stores.
         raise NotAVault(str(config.root))
-    found = _Found(Sheet(), [], [], [])
-    put, plain = found.sheet.numbers.extend, not config.ignore
-    ignored = _ignorer(config.ignore)
+    found = _Found(Sheet(), [], [], [], set())
+    put, plain = found.sheet.numbers.extend, not config.ignore and not _CLOUDS
+    ignored = ignorer(config.ignore)
     folders = [""]
     while folders:
         prefix = folders.pop()
@@ -150,7 +168,8 @@ def survey(config: Config, entering: Callable[[str], None] | None = None) -> Sur
                 for entry in entries:
                     # Runs for every file of every search: no call, no object that can be spared.
                     name = entry.name
-                    if name[0] == ".":
+                    if name[0] == "." or name[:2] == DEBRIS:
+                        _placeholder(name, prefix, ignored, found)
                         continue
                     if plain and name.endswith(_PLAIN_ENDING) and name.isascii():
                         st = entry.stat(follow_symlinks=False)
@@ -164,26 +183,28 @@ def survey(config: Config, entering: Callable[[str], None] | None = None) -> Sur
         except OSError as err:
             found.unknown.append(prefix)
             found.skipped.append(Finding(prefix, 0, "unreadable", f"the folder cannot be read: {err.strerror}"))
-    return Survey(found.sheet, tuple(found.skipped), tuple(found.unknown), tuple(found.shared))
+    unseen = _unseen(found)
+    return Survey(found.sheet, tuple(found.skipped), tuple(found.unknown), tuple(found.shared), unseen)
 
 
 def again(config: Config, last: Survey, touched: Iterable[str]) -> Survey | None:
     """The last look, with these files of its folders looked at again; None if that takes a whole look."""
-    files, ignored = dict(last.files), _ignorer(config.ignore)
+    files, ignored = dict(last.files), ignorer(config.ignore)
     odd = {finding.path for finding in last.skipped}
     for path in touched:
         if path in odd or not _is_utf8(path):
             return None
-        if ignored(path):
+        if ignored(path) or not is_memory(path):
             continue
+        place = config.root / path
         try:
-            st = (config.root / path).lstat()
+            st = place.lstat()
         except OSError as err:
-            if err.errno != errno.ENOENT:
+            if err.errno != errno.ENOENT or place.with_name(f".{place.name}{_EVICTED_ENDING}").exists():
                 return None
             files.pop(path, None)
             continue
-        if not S_ISREG(st.st_mode) or (st.st_nlink > 1 and path not in last.shared):
+        if not S_ISREG(st.st_mode) or (st.st_nlink > 1 and path not in last.shared) or is_dataless(st):
             return None
         files[path] = (st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino)
     return last if files == last.files else replace(last, sheet=Sheet.of(files))
@@ -194,6 +215,7 @@ class _Found(NamedTuple):
     skipped: list[Finding]
     unknown: list[str]
     shared: list[str]
+    evicted: set[str]
 
 
 def _look(
@@ -207,7 +229,7 @@ def _look(
         if is_note or entry.is_dir():
             found.skipped.append(Finding(path, 0, "link", "a symbolic link is not followed"))
     elif entry.is_dir(follow_symlinks=False):
-        if name not in IGNORED_FOLDERS and path not in IGNORED_PATHS and not ignored(path + "/"):
+        if is_entered(path) and not ignored(path + "/"):
             folders.append(path + "/")
     elif is_note and not ignored(path):
         _note(entry, path, found)
@@ -223,11 +245,35 @@ def _note(entry: os.DirEntry[str], path: str, found: _Found) -> None:
         st = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
         return  # gone between the listing and the look: the next look decides
-    if S_ISREG(st.st_mode):
+    if S_ISREG(st.st_mode) and is_dataless(st):
+        found.evicted.add(path)
+    elif S_ISREG(st.st_mode):
         found.sheet.numbers.extend((st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino))
         found.sheet.folders[-1][1].append(entry.name)
         if st.st_nlink > 1:
             found.shared.append(path)
+
+
+def _placeholder(name: str, prefix: str, ignored: Callable[[str], bool], found: _Found) -> None:
+    """Note which file a name stands for that is iCloud's placeholder `.n.md.icloud`."""
+    if not name.endswith(_EVICTED_ENDING):
+        return
+    path = prefix + name[1:].removesuffix(_EVICTED_ENDING)
+    if is_memory(path) and _is_utf8(path) and not ignored(path):
+        found.evicted.add(path)
+
+
+def _unseen(found: _Found) -> frozenset[str]:
+    """The evicted files, each named by a finding; a placeholder left beside its file means nothing."""
+    unseen = frozenset(found.evicted - found.sheet.paths()) if found.evicted else frozenset()
+    found.skipped.extend(Finding(path, 0, "evicted", _EVICTED) for path in sorted(unseen))
+    return unseen
+
+
+def is_dataless(st: Any) -> bool:
+    """Whether the content behind this stat is not on this disk (macOS and Windows tell)."""
+    flags, attributes = getattr(st, "st_flags", 0), getattr(st, "st_file_attributes", 0)
+    return bool(flags & _DATALESS or attributes & _RECALLED)
 
 
 def _is_utf8(name: str) -> bool:
@@ -240,13 +286,18 @@ def _is_utf8(name: str) -> bool:
 
 def is_memory(path: str) -> bool:
     """Whether a survey would take a file of this path, the user's own ignore patterns aside."""
-    folders = path.split("/")
-    if any(part.startswith(".") or part in IGNORED_FOLDERS for part in folders):
+    folder, _, name = path.rpartition("/")
+    return is_entered(folder) and name.lower().endswith(ENDINGS) and not name.startswith((".", DEBRIS))
+
+
+def is_entered(folder: str) -> bool:
+    """Whether a survey would go into a folder of this path, the user's own ignore patterns aside."""
+    if any(part.startswith((".", DEBRIS)) or part in IGNORED_FOLDERS for part in folder.split("/")):
         return False
-    return path.lower().endswith(ENDINGS) and not any(path.startswith(f"{ignored}/") for ignored in IGNORED_PATHS)
+    return not any(folder == ignored or folder.startswith(f"{ignored}/") for ignored in IGNORED_PATHS)
 
 
-def _ignorer(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+def ignorer(patterns: tuple[str, ...]) -> Callable[[str], bool]:
     """A test for the user's own ignore patterns (gitignore syntax)."""
     if not patterns:
         return lambda _path: False

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from atlas import config
 from atlas.errors import NotAVault
-from atlas.listen import Folder, _is_local
+from atlas.listen import Folder, is_local
 from atlas.reading import ReadingEngine
 from atlas.survey import survey
 
@@ -198,9 +198,9 @@ def test_ignored_files_stay_ignored(vault):
 
 
 def test_disks_of_other_machines_are_scanned():
-    assert _is_local(Path(tempfile.gettempdir()).resolve()) in {True, False}
-    assert not _is_local(Path("/proc/self"))
-    assert not _is_local(Path("/"))  # /proc is mounted below it
+    assert is_local(Path(tempfile.gettempdir()).resolve()) in {True, False}
+    assert not is_local(Path("/proc/self"))
+    assert not is_local(Path("/"))  # /proc is mounted below it
 
 
 def test_without_listening_every_look_scans(vault, scans):

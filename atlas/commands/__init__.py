@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "clusters": ("read", "List the clusters, or the memories of one."),
     "stats": ("read", "Count what is there."),
     "index": ("health", "Bring the index up to date."),
+    "watch": ("watch", "Keep the index up to date while others edit; one line per refresh."),
     "status": ("health", "Say how the vault is: index, Git, and every file with a problem."),
     "validate": ("health", "Check notes as the commit hook does."),
     "hooks": ("hooks", "Put Git hooks and the merge driver in, take them out, or say how they are."),

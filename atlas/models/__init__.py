@@ -105,6 +105,12 @@ def load_ahead(embedding: str) -> None:
         threading.Thread(target=load, args=(Choice(),), daemon=True).start()
 
 
+def release() -> None:
+    """Let go of all loaded embedders; the next use loads what it needs again."""
+    with _loading:
+        _made.cache_clear()
+
+
 @cache
 def _made(wanted: Choice, _signature: str) -> Embedder:
     module, cls = EMBEDDERS[wanted.embedding]
