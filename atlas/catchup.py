@@ -21,6 +21,9 @@ from atlas.sightings import Sightings
 from atlas.snapshot import Index
 from atlas.survey import Fields, Survey, read_listed
 
+#: Seconds after which a note that could not be taken in is tried again, though it did not change.
+_BARRED = 55.0
+
 
 class Stopped(Exception):
     """Raised by `progress` to end a refresh in the middle; what was done stays."""
@@ -34,8 +37,9 @@ class CatchUp:
         self._index = Index(config, partial(lineage, config.root))
         self._sightings = Sightings(self._deleted, self._half_written)
         self._head = ""
-        self.barred: dict[str, Fields] = {}
-        """Notes at which a refresh failed, with their stat then: they stay as they were until they change."""
+        self.why = ""
+        #: Notes at which a refresh failed, with their stat then, and when: they stay as they were for a while.
+        self.barred: dict[str, tuple[Fields, float]] = {}
 
     def refresh(self, look: Survey, now: float) -> Report:
         """Bring the index up to a look; `now` is monotonic. Raises what stands in the way of all notes."""
@@ -45,8 +49,8 @@ class CatchUp:
             report = self._index.refresh(look=look, hold=self._hold, progress=self._progress)
         except (AtlasError, OSError, Stopped):
             raise
-        except Exception:  # noqa: BLE001 - one note that cannot be taken in must not keep the others out
-            self._pass_by(look)
+        except Exception as err:  # noqa: BLE001 - one note that cannot be taken in must not keep the others out
+            self._pass_by(look, now, err)
             report = self._index.refresh(look=look, hold=self._hold, progress=self._progress)
         self._head = head
         return report
@@ -56,8 +60,9 @@ class CatchUp:
         for name in ("atlas.index", "atlas.shelf"):
             import_module(name)
         git.look(self._config.root)
-        with suppress(AtlasError):
-            self._index.embedder()
+        if self._config.embedding == "static":
+            with suppress(AtlasError):
+                self._index.embedder()
 
     def embed(self, progress: Callable[[int, int], None]) -> None:
         """Let a slow model embed what waits for it."""
@@ -80,36 +85,41 @@ class CatchUp:
     def _hold(
         self, look: Survey, known: Mapping[str, Fields], changes: Diff, unreadable: Callable[[], frozenset[str]]
     ) -> Diff:
-        barred = {path for path, stat in changes.to_read.items() if self.barred.get(path) == stat}
-        self.barred = {path: stat for path, stat in self.barred.items() if path in barred}
+        alike = {p: was for p, was in self.barred.items() if changes.to_read.get(p) == was[0]}
+        self.barred = {p: was for p, was in alike.items() if self._sightings.now < was[1] + _BARRED}
+        barred = self.barred
         kept = {path: stat for path, stat in changes.to_read.items() if path not in barred}
         changes = replace(changes, to_read=kept, held=(*changes.held, *sorted(barred)))
         return self._sightings.sift(look, known, changes, unreadable)
 
-    def _pass_by(self, look: Survey) -> None:
-        """Find the notes at which a refresh fails, by halves, taking in the others."""
+    def _pass_by(self, look: Survey, now: float, err: Exception) -> None:
+        """Find the notes at which a refresh fails, by halves, taking in the others; raises if it fails at all."""
         parts = list(self._changed(look))
+        failed: dict[str, Fields] = {}
+        taken = 0
         while parts:
-            part = parts.pop()
+            part = list(parts.pop().items())
             try:
-                self._index.refresh(look=look, hold=partial(_only, part), progress=self._progress)
+                self._index.refresh(look=look, hold=partial(_only, dict(part)), progress=self._progress)
+                taken += len(part)
             except (AtlasError, OSError, Stopped):
                 raise
-            except Exception:
-                items = list(part.items())
-                if len(items) > 1:
-                    parts += [dict(items[: len(items) // 2]), dict(items[len(items) // 2 :])]
-                elif self.barred.get(items[0][0]) == items[0][1]:
-                    raise
-                else:
-                    self.barred.update(part)
+            except Exception as why:  # noqa: BLE001 - as above
+                if len(part) > 1:
+                    parts += [dict(part[: len(part) // 2]), dict(part[len(part) // 2 :])]
+                    continue
+                failed.update(part)
+                self.why = f"{type(why).__name__}: {why}"
+        if not failed or (len(failed) > 1 and not taken):
+            raise err
+        self.barred.update({path: (stat, now) for path, stat in failed.items()})
 
     def _changed(self, look: Survey) -> Iterator[dict[str, Fields]]:
         """The notes a refresh would read."""
         found: list[dict[str, Fields]] = []
 
         def gather(_look: Survey, _known: object, changes: Diff, _unreadable: object) -> Diff:
-            found.append({path: stat for path, stat in changes.to_read.items() if self.barred.get(path) != stat})
+            found.append({path: stat for path, stat in changes.to_read.items() if path not in self.barred})
             return Diff({}, (), (*changes.to_read, *changes.gone))
 
         self._index.refresh(look=look, hold=gather)

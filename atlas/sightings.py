@@ -72,6 +72,8 @@ class Sightings:
         seen = dict(self._seen(look, known, changes, unreadable))
         missing = [path for path, what in seen.items() if what == "missing"]
         certain = set(self._deleted(missing)) if missing else set()
+        if sum(1 for path in self._doubts if path not in seen) > 1:
+            self._doubts = {}  # a folder is being put back: while some of its notes return, the others may
         doubts = {path: self._doubt(path, what) for path, what in seen.items() if path not in certain}
         self._doubts = {path: doubt for path, doubt in doubts.items() if self.now < doubt.since + PATIENCE}
         return replace(

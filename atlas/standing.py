@@ -20,7 +20,10 @@ _STARTING = 1.0
 
 @dataclass
 class Standing:
-    """What others are told of a watcher. `waiting` counts what it saw once and does not believe yet."""
+    """What others are told of a watcher. `waiting` counts what it saw once and does not believe yet.
+
+    `last_error` stays after it is mended; `failed` is when it came.
+    """
 
     pid: int
     started: str
@@ -31,6 +34,7 @@ class Standing:
     refreshes: int = 0
     waiting: int = 0
     last_error: str = ""
+    failed: str = ""
 
 
 class Post:
@@ -71,7 +75,7 @@ def state(config: Config) -> dict[str, Any]:
     if not _runs(config):
         return {"running": False}
     known = _read(config)
-    wanted = ("pid", "mode", "reason", "lag", "last_error", "refreshed", "refreshes", "waiting")
+    wanted = ("pid", "mode", "reason", "lag", "last_error", "failed", "refreshed", "refreshes", "waiting")
     told = {name: known[name] for name in wanted if name in known}
     return {"running": True, "since": known.get("started", ""), **told}
 

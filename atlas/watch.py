@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -85,14 +85,13 @@ class Watcher:
         self._alarm = Alarm(config, self._poke)
         self._index = CatchUp(config, self._go_on)
         self._current: tuple[str, str] | None = None
-        self._head = ""
-        self._folders: Sequence[str] = ()
-        self._failures = 0
-        self._began: float | None = None
+        self._folders: tuple[str, ...] = ()
+        self._failures, self._failing = 0, ""
+        self._began = self._held_since = math.inf
         self._looked = self._worked = time.monotonic()
         self._look_at = self._arm_at = math.inf
         self._resting = True
-        self._missing = False
+        self._missing = self._started = False
 
     def stop(self) -> None:
         """End soon; a refresh under way ends at its next batch of notes."""
@@ -134,8 +133,7 @@ class Watcher:
 
     def _heard(self, when: float) -> None:
         self._debounce.poke(when)
-        if self._began is None:
-            self._began = when
+        self._began = min(self._began, when)
 
     def _turn(self, now: float) -> None:
         if self._stopping:
@@ -156,9 +154,11 @@ class Watcher:
 
     def _look(self, now: float, event: str = "refresh") -> None:
         """One look at the folder, and a refresh if it shows anything new."""
-        called = now >= self._debounce.due
+        called = self._began < math.inf
+        # What no event told of came after the last look at the latest; what was held then came before it.
+        began = self._began if called else min(self._looked, self._held_since)
         self._debounce.clear()
-        began, self._looked = self._began if self._began is not None else self._looked, now
+        self._began, self._looked = math.inf, now
         try:
             look = self._surveyed()
             report = self._refreshed(look, now)
@@ -173,20 +173,18 @@ class Watcher:
         except Exception as err:  # noqa: BLE001 - a watcher that ends at the first surprise is blind from then on
             self._failed(err, event)
             return
-        self._failures = 0
-        doubtful = report is not None and (report.held or not report.settled)
-        self._look_at = now + self._interval(called=called, held=bool(report and report.held), doubtful=bool(doubtful))
+        self._failures, self._failing = 0, ""
+        self._held_since = min(began, self._held_since) if report is not None and report.held else math.inf
+        self._look_at = now + self._interval(report, called=called)
         self._report(report, event, time.monotonic() - began)
-        if not (report and report.held):
-            self._began = None
 
-    def _interval(self, *, called: bool, held: bool, doubtful: bool) -> float:
-        pace = self._pace
-        if held:
-            return pace.held
-        if called or doubtful:
-            return pace.settle
-        return pace.sure if self._standing.mode == "events" else pace.scan
+    def _interval(self, report: Report | None, *, called: bool) -> float:
+        """How long the look may serve that gave this report, if nothing happens."""
+        if report is not None and report.held > len(self._index.barred):
+            return self._pace.held
+        usual = self._pace.sure if self._standing.mode == "events" else self._pace.scan
+        doubtful = report is not None and not report.settled and not report.held
+        return min(self._pace.settle, usual) if called or doubtful else usual
 
     def _report(self, report: Report | None, event: str, lag: float) -> None:
         """Tell of a refresh that changed something, and keep the state where others find it."""
@@ -194,17 +192,22 @@ class Watcher:
         news = report is not None and bool(report.added or report.changed or report.removed)
         if report is not None:
             standing.waiting = report.held
-            barred = ", ".join(sorted(self._index.barred))
-            standing.last_error = f"{barred} cannot be indexed and stays as it was" if barred else ""
         if report is not None and news:
             standing.refreshed, standing.lag = settings.now().isoformat(timespec="seconds"), round(lag, 3)
             standing.refreshes += 1
         if news or event == "start":
-            counts = report or Report()
-            self._say(event, counts, lag=0.0 if event == "start" else lag)
+            self._say(event, report, lag=0.0 if event == "start" else lag)
+        if event == "start":
+            self._begun()
         self._post.save()
         for line in self._index.said():
             self._say("note", message=line)
+
+    def _begun(self) -> None:
+        """After the line that says "start", which is always the first."""
+        self._started = True
+        if self._standing.reason:
+            self._say(self._standing.mode, message=self._standing.reason)
 
     def _say(self, event: str, report: Report | None = None, *, lag: float = 0.0, message: str = "") -> None:
         done = report or Report()
@@ -234,10 +237,10 @@ class Watcher:
         self._current, self._resting = None, False
         barred = set(self._index.barred)
         report = self._index.refresh(look, now)
-        if report.settled or (report.held and report.held == len(self._index.barred)):
-            self._current = seen  # what is barred is looked at when it changes
+        if report.settled:
+            self._current = seen
         for path in sorted(self._index.barred.keys() - barred):
-            self._say("error", message=f"{path} cannot be indexed and stays as it was")
+            self._wrong(f"{path} cannot be indexed and stays as it was: {self._index.why}")
         self._worked = time.monotonic()
         return report
 
@@ -266,43 +269,49 @@ class Watcher:
     def _failed(self, err: Exception, event: str) -> None:
         """Say it once, try again later, and later still."""
         self._failures += 1
-        said = _named(err)
+        said = str(err) if isinstance(err, AtlasError) else f"{type(err).__name__}: {err}"
         self._look_at = time.monotonic() + min(2.0 ** (self._failures - 1), _LONGEST)
         self._current = None
         if event == "start":
             self._say("start")
-        if said != self._standing.last_error:
-            self._standing.last_error = said
-            self._say("error", message=said)
-            self._post.save()
+            self._begun()
+        if said != self._failing:
+            self._failing = said
+            self._wrong(said)
+
+    def _wrong(self, said: str) -> None:
+        self._standing.last_error, self._standing.failed = said, settings.now().isoformat(timespec="seconds")
+        self._say("error", message=said)
+        self._post.save()
 
     def _arm(self) -> None:
-        """Listen, or scan and say why."""
+        """Listen, afresh; a look comes next, and `_check_hearing` after it."""
         self._arm_at = time.monotonic() + self._pace.again
         self._folders = ()
-        self._set_mode(self._alarm.arm())
+        refused = self._alarm.arm()
+        if refused:
+            self._set_mode(refused)
 
     def _check_hearing(self, look: Survey) -> None:
         """Whether every folder of the look is listened to: what the kernel refused, nobody else says."""
-        folders = [prefix for prefix, _ in look.sheet.folders if prefix not in look.unknown]
+        folders = tuple(prefix for prefix, _ in look.sheet.folders if prefix not in look.unknown)
         if folders == self._folders or not self._alarm.sound:
             return
         deaf = self._alarm.deaf_to(folders)
         if deaf and self._standing.mode == "events":
             deaf = self._alarm.arm() or self._alarm.deaf_to(folders)
             self._poke()  # a look after the listening began
-        self._folders = folders if not deaf else ()
+        self._folders = folders
         self._set_mode(deaf)
 
     def _set_mode(self, reason: str) -> None:
-        mode = "degraded" if reason else "events"
-        if (mode, reason) == (self._standing.mode, self._standing.reason):
-            return
-        changed = mode != self._standing.mode
-        self._standing.mode, self._standing.reason = mode, reason
-        if changed:
-            said = f"{reason}; scanning every {self._pace.scan:g} s instead" if reason else ""
-            self._say(mode, message=said)
+        """Events, or "degraded" for a reason; said when it changes."""
+        standing, mode = self._standing, "degraded" if reason else "events"
+        changed = mode != standing.mode
+        standing.mode = mode
+        standing.reason = f"{reason}; scanning every {self._pace.scan:g} s instead" if reason else ""
+        if changed and self._started:
+            self._say(mode, message=standing.reason)
         self._post.save()
 
     def _is_there(self) -> bool:
@@ -325,10 +334,6 @@ class Watcher:
         self._arm()
         self._say("back")
         self._look(now)
-
-
-def _named(err: Exception) -> str:
-    return str(err) if isinstance(err, AtlasError) else f"{type(err).__name__}: {err}"
 
 
 def _stamp(file: Path) -> tuple[int, int, int]:
