@@ -195,11 +195,13 @@ class Watcher:
         if report is not None and news:
             standing.refreshed, standing.lag = settings.now().isoformat(timespec="seconds"), round(lag, 3)
             standing.refreshes += 1
-        if news or event == "start":
-            self._say(event, report, lag=0.0 if event == "start" else lag)
         if event == "start":
+            self._post.save()
+            self._say(event, report)
             self._begun()
-        self._post.save()
+        elif news:
+            self._say(event, report, lag=lag)
+        self._post.save()  # after the line: forcing it to disk takes as long as a look
         for line in self._index.said():
             self._say("note", message=line)
 
@@ -281,8 +283,8 @@ class Watcher:
 
     def _wrong(self, said: str) -> None:
         self._standing.last_error, self._standing.failed = said, settings.now().isoformat(timespec="seconds")
-        self._say("error", message=said)
         self._post.save()
+        self._say("error", message=said)
 
     def _arm(self) -> None:
         """Listen, afresh; a look comes next, and `_check_hearing` after it."""
@@ -310,9 +312,9 @@ class Watcher:
         changed = mode != standing.mode
         standing.mode = mode
         standing.reason = f"{reason}; scanning every {self._pace.scan:g} s instead" if reason else ""
+        self._post.save()
         if changed and self._started:
             self._say(mode, message=standing.reason)
-        self._post.save()
 
     def _is_there(self) -> bool:
         return (self._config.root / MARKER).is_file()
