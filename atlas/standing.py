@@ -44,6 +44,7 @@ class Post:
         self._config = config
         self._lock = FileLock(config.state / _LOCK)
         self._saved: dict[str, Any] = {}
+        self._inode = 0
         self.standing = Standing(os.getpid(), now().isoformat(timespec="seconds"))
 
     def take(self) -> None:
@@ -56,6 +57,15 @@ class Post:
             who = _read(self._config).get("pid", "unknown")
             said = f"Another watcher (process {who}) has this vault: one is enough; stop it to start one here."
             raise Unavailable(said) from None
+        self._inode = (self._config.state / _LOCK).stat().st_ino
+
+    @property
+    def held(self) -> bool:
+        """Whether the lock is still that of this vault: who removes `.atlas` removes it too."""
+        try:
+            return (self._config.state / _LOCK).stat().st_ino == self._inode
+        except OSError:
+            return False
 
     def leave(self) -> None:
         """Let another have it."""

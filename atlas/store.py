@@ -18,7 +18,7 @@ import duckdb
 from filelock import FileLock, Timeout
 
 from atlas.config import Config
-from atlas.errors import Unavailable
+from atlas.errors import NotAVault, Unavailable
 
 SCHEMA = """
 CREATE TABLE meta(key VARCHAR, value VARCHAR);
@@ -96,8 +96,10 @@ class Store:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """The inter-process lock on the index. The system frees it when its holder dies."""
+        if not self.folder.parent.is_dir():
+            raise NotAVault(str(self.folder.parent))  # a folder just removed must not come back for an index
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(exist_ok=True)
             with FileLock(self.folder / "index.lock", timeout=self._seconds, poll_interval=0.005):
                 yield
         except Timeout:

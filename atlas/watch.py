@@ -26,7 +26,7 @@ from atlas.sightings import PATIENCE, Debounce
 from atlas.standing import Post
 from atlas.survey import Survey, survey
 
-#: The longest pause after errors, in seconds.
+#: The longest pause after errors and refusals, in seconds.
 _LONGEST = 60.0
 
 
@@ -44,9 +44,9 @@ class Pace:
     #: Without events the folder is scanned this often; with them, to be sure.
     scan: float = 2.0
     sure: float = 60.0
-    #: The listener itself is looked at this often, and tried again after it was refused.
+    #: The listener itself is looked at this often; refused, it is tried again after so long, then twice as long, …
     tick: float = 1.0
-    again: float = 10.0
+    again: float = 4.0
     #: After so long without a refresh the memory of the index and its model is given back.
     rest: float = 10.0
 
@@ -89,9 +89,10 @@ class Watcher:
         self._failures, self._failing = 0, ""
         self._began = self._held_since = math.inf
         self._looked = self._worked = time.monotonic()
-        self._look_at = self._arm_at = math.inf
+        self._look_at = self._arm_at = self._lost = math.inf
         self._resting = True
         self._missing = self._started = False
+        self._refused = 0
 
     def stop(self) -> None:
         """End soon; a refresh under way ends at its next batch of notes."""
@@ -140,6 +141,8 @@ class Watcher:
             return
         if self._missing or not self._is_there():
             self._await_root(now)
+        elif not self._post.held or self._lost < math.inf:
+            self._take_again(now)
         elif now >= self._debounce.due or now >= self._look_at:
             self._look(now)
         elif self._standing.mode == "events" and not self._alarm.sound:
@@ -288,7 +291,8 @@ class Watcher:
 
     def _arm(self) -> None:
         """Listen, afresh; a look comes next, and `_check_hearing` after it."""
-        self._arm_at = time.monotonic() + self._pace.again
+        self._arm_at = time.monotonic() + min(self._pace.again * 2**self._refused, _LONGEST)
+        self._refused += 1
         self._folders = ()
         refused = self._alarm.arm()
         if refused:
@@ -309,6 +313,7 @@ class Watcher:
     def _set_mode(self, reason: str) -> None:
         """Events, or "degraded" for a reason; said when it changes."""
         standing, mode = self._standing, "degraded" if reason else "events"
+        self._refused = self._refused if reason else 0
         changed = mode != standing.mode
         standing.mode = mode
         standing.reason = f"{reason}; scanning every {self._pace.scan:g} s instead" if reason else ""
@@ -318,6 +323,23 @@ class Watcher:
 
     def _is_there(self) -> bool:
         return (self._config.root / MARKER).is_file()
+
+    def _take_again(self, now: float) -> None:
+        """`.atlas` was removed: perhaps the first of the whole folder, which nobody shall find filled again."""
+        self._debounce.clear()
+        self._lost = min(self._lost, now)
+        self._look_at = self._lost + self._pace.settle
+        if now >= self._look_at and self._taken():
+            self._look(now)
+
+    def _taken(self) -> bool:
+        """Take the lock of the vault that is there now; whether it is still there."""
+        try:
+            self._post.take()
+        except FileNotFoundError:
+            return False
+        self._lost, self._current = math.inf, None
+        return True
 
     def _await_root(self, now: float) -> None:
         """The folder is gone, or its disk is not mounted: nothing is known, nothing is deleted."""
@@ -330,9 +352,9 @@ class Watcher:
                 self._index.close()
                 self._say("root-missing", message=f"{self._config.root} is not there; waiting for it")
             return
+        if not self._taken():
+            return
         self._missing = False
-        self._current = None
-        self._post.take()
         self._arm()
         self._say("back")
         self._look(now)

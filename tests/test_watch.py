@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -462,6 +463,16 @@ def test_the_state_is_written_when_something_changed_only(vault, running):
     time.sleep(0.5)
     assert file.stat().st_mtime_ns == before
     assert json.loads(file.read_text())["refreshes"] == 1, "the first, at the start"
+
+
+def test_who_removes_the_derived_folder_finds_it_again_with_an_index_and_a_lock(vault, running):
+    shutil.rmtree(vault / ".atlas")
+    time.sleep(0.3)
+    assert not (vault / ".atlas").exists(), "perhaps all of the vault is being removed"
+    assert running.until("refresh").added == 2
+    assert standing.state(load(vault))["running"]
+    with pytest.raises(Unavailable):
+        standing.Post(load(vault)).take()
 
 
 def test_a_stop_is_told_last(vault):
