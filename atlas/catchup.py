@@ -15,6 +15,7 @@ from atlas import git, models, note, source
 from atlas.config import ENDINGS, Config
 from atlas.errors import AtlasError
 from atlas.head import head_commit
+from atlas.identity import Lineage
 from atlas.lineage import lineage
 from atlas.listing import Diff, Report
 from atlas.sightings import Sightings
@@ -34,7 +35,8 @@ class CatchUp:
 
     def __init__(self, config: Config, progress: Callable[[int, int], None]) -> None:
         self._config, self._progress = config, progress
-        self._index = Index(config, partial(lineage, config.root))
+        self._index = Index(config, self._lineage)
+        self._known: tuple[tuple[str, str], tuple[Lineage, bool]] | None = None
         self._sightings = Sightings(self._deleted, self._half_written)
         self._head = ""
         self.why = ""
@@ -76,6 +78,7 @@ class CatchUp:
     def close(self) -> None:
         """Give back the memory of index and model. The next refresh takes what it needs again."""
         self._index.close()
+        self._known = None
         models.release()
         gc.collect()
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
@@ -91,6 +94,13 @@ class CatchUp:
         kept = {path: stat for path, stat in changes.to_read.items() if path not in barred}
         changes = replace(changes, to_read=kept, held=(*changes.held, *sorted(barred)))
         return self._sightings.sift(look, known, changes, unreadable)
+
+    def _lineage(self, since: str) -> tuple[Lineage, bool]:
+        """What Git knows of renames; asked once for each HEAD. An edit would wait 40 ms for five answers it had."""
+        asked = (head_commit(self._config.root), since)
+        if self._known is None or self._known[0] != asked or not asked[0]:
+            self._known = (asked, lineage(self._config.root, since))
+        return self._known[1]
 
     def _pass_by(self, look: Survey, now: float, err: Exception) -> None:
         """Find the notes at which a refresh fails, by halves, taking in the others; raises if it fails at all."""

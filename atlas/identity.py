@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 #: Names that sync programs give to the copy that lost: Dropbox, Syncthing, iCloud and file managers.
 _CONFLICT_COPY = re.compile(
@@ -36,6 +37,7 @@ class Identities:
     clashes: Mapping[str, str]
 
 
+@lru_cache(maxsize=1 << 15)
 def derived_id(path: str) -> str:
     r"""The identity of a note that has none written: 16 letters drawn from its first known path.
 
