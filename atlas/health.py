@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from atlas.checks import FOREIGN, check
 from atlas.config import MARKER, strangers
 from atlas.errors import NotFound, NotText
 from atlas.memory import Finding
+from atlas.results import original
 
 if TYPE_CHECKING:
     from atlas.catalog import Card, Catalog
@@ -26,7 +28,7 @@ def status(config: Config, catalog: Catalog, index: Index, waiting: Sequence[str
     """The whole health report."""
     cards = catalog.cards()
     repository, reason = git.look(config.root)
-    findings = [*catalog.findings(), *index.skipped(), *clashes(cards), *strangers(config.root)]
+    findings = [*catalog.findings(), *index.skipped(), *clashes(cards), *copies(cards), *strangers(config.root)]
     uncommitted: tuple[str, ...] = ()
     if repository is not None:
         uncommitted = repository.uncommitted()
@@ -64,6 +66,19 @@ def clashes(cards: Iterable[Card]) -> list[Finding]:
         for path, other in identity.spelling_clashes(written).items()
     ]
     return ids + names
+
+
+def copies(cards: Iterable[Card]) -> list[Finding]:
+    """Copies that a sync program left beside a note, by their name; one that is numbered only if it has the same id."""
+    written = {card.path: card.written_id for card in cards}
+    found = []
+    for path, id in written.items():
+        source, sure = original(path)
+        if source in written and (sure or (id and id == written[source])):
+            command = f"git diff --no-index -- {shlex.quote(source)} {shlex.quote(path)}"
+            said = f"is a copy of {source} that a sync program left: compare them (`{command}`), then delete one"
+            found.append(Finding(path, 0, "conflict-copy", said))
+    return found
 
 
 def _missing(config: Config, repository: git.Repository) -> list[Finding]:

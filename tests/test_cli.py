@@ -125,7 +125,7 @@ def scenario(full, tmp_path) -> dict[str, tuple[str, ...]]:
 
 
 def test_each_json_has_the_keys_of_the_contract(scenario, full):
-    assert {*KEYS, "completion"} == {*COMMANDS}
+    assert {*KEYS, "completion", "watch"} == {*COMMANDS}
     seen = set()
     for name, words in scenario.items():
         said = atlas(name, *words, "--json", cwd=full)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 ID = "01JDXK3Q8ZV5T9W2M4N6P8R0S1"
@@ -31,7 +33,24 @@ def test_o5_the_original_is_shown_once_with_its_copies(vault, last):
     assert "copies: " in shown.out
     assert all(path in shown.out for path in COPIES)
     assert set(vault.cli("search", "quince", "--json").json["hits"][0]["copies"]) == set(COPIES)
-    vault.holds({(path, 1, "duplicate-id") for path in COPIES}, queries=("quince",))
+    named = {(path, 1, "duplicate-id") for path in COPIES} | {(path, 0, "conflict-copy") for path in COPIES}
+    vault.holds(named, queries=("quince",))
+
+
+def test_o5_a_copy_is_flagged_with_the_command_that_compares(vault):
+    """The command runs as it stands; a note that is only the second of a series is no copy; nothing is deleted."""
+    copy = "n (conflicted copy 2026-07-10 070952).md"
+    vault.put("n.md", TEXT)
+    vault.put(copy, COPIES[copy])
+    vault.put("n 2.md", "Another note, the second of a series.\n")
+    (found,) = [f for f in vault.findings() if f.kind == "conflict-copy"]
+    assert (found.path, "n.md" in found.message) == (copy, True)
+    command = found.message.partition("`")[2].partition("`")[0]
+    done = subprocess.run(["sh", "-c", command], cwd=vault.root, capture_output=True, text=True, check=False)
+    assert (done.returncode, "-The quince by the gate" in done.stdout) == (1, True), done.stderr
+    vault.drop(copy)
+    assert vault.findings() == []
+    vault.holds()
 
 
 def test_o5_a_copy_out_of_reach_hides_nothing(vault):

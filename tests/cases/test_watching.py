@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,8 @@ from typing import Any
 import duckdb
 import pytest
 from filelock import FileLock
+
+from atlas import template
 
 PROJECT = Path(__file__).parents[2]
 PATIENCE = 40.0
@@ -537,6 +540,38 @@ def test_d4_one_note_changed_says_nothing_of_the_others(vault, watching):
     line = watching.until("refresh", 1)
     assert (line["added"], line["changed"], line["removed"], line["memories"]) == (0, 1, 0, len(before))
     assert rows(vault.root) == before
+
+
+def as_nobody() -> list[str]:
+    """The words before a command that take root's rights away, which no folder can refuse."""
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+
+
+@pytest.mark.skipif(bool(as_nobody()) and not shutil.which("setpriv"), reason="root may read everything")
+def test_d4_a_folder_that_cannot_be_read_any_more(make_repo):
+    """Its notes keep their rows, however often is looked; the watcher is not degraded for it, and hears the others."""
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own folders are closed to other users
+        Path(folder).chmod(0o755)
+        root = make_repo(Path(folder) / "vault")
+        template.create(root)
+        (root / "hills").mkdir()
+        for path in ("hills/a.md", "open.md"):
+            (root / path).write_text(f"Rain in {path}.\n")
+        for place in (root, *root.rglob("*")) if as_nobody() else ():
+            os.chown(place, 65534, 65534)
+        run = Watching(root, *as_nobody())
+        (root / "hills").chmod(0)
+        for n in range(3):
+            mark = len(run.lines)
+            (root / "open.md").write_text(f"Rain, number {n}.\n")
+            assert run.until("refresh", mark, changed=1)["removed"] == 0
+            time.sleep(1)
+        assert set(rows(root)) == {"hills/a.md", "open.md"}
+        (root / "hills").chmod(0o755)
+        assert run.end() == 0
+        assert {line["event"] for line in run.lines} == {"start", "refresh", "stop"}
+        for stream in (run.process.stdin, run.process.stdout, run.process.stderr):
+            stream.close()
 
 
 def test_a_jump_of_the_clock_changes_nothing(vault, watching):
