@@ -7,10 +7,12 @@ number of watches, and watchdog passes over what it cannot watch). So it is aske
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
@@ -31,6 +33,8 @@ _KINDS: list[type[events.FileSystemEvent]] = [
 ]  # fmt: skip
 #: Events this close to the last, in seconds, say nothing new: a checkout makes thousands.
 _DENSE = 0.01
+# Without a handler, what it logs goes to stderr.
+logging.getLogger("watchdog").addHandler(logging.NullHandler())
 _LIMITS = {
     errno.ENOSPC: ("max_user_watches", "524288"),
     errno.EMFILE: ("max_user_instances", "1024"),
@@ -67,6 +71,9 @@ class Alarm:
     def arm(self) -> str:
         """Listen, afresh; "" or why nothing, or not everything, will be heard."""
         self.disarm()
+        # It warns of each folder made within a new one, in as many words as there are folders: its thread stood still
+        # at a full pipe, with its lock, and where warnings are errors it would die.
+        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
         if sys.platform == "linux" and not is_local(self._root):
             return "the folder is on a disk whose changes this system is not told of"
         before = set(threading.enumerate())

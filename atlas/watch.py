@@ -91,7 +91,7 @@ class Watcher:
         self._looked = self._worked = time.monotonic()
         self._look_at = self._arm_at = self._lost = math.inf
         self._resting = True
-        self._missing = self._started = False
+        self._missing = self._started = self._suspected = False
         self._refused = 0
 
     def stop(self) -> None:
@@ -186,7 +186,7 @@ class Watcher:
         if report is not None and report.held > len(self._index.barred):
             return self._pace.held
         usual = self._pace.sure if self._standing.mode == "events" else self._pace.scan
-        doubtful = report is not None and not report.settled and not report.held
+        doubtful = self._suspected or (report is not None and not report.settled and not report.held)
         return min(self._pace.settle, usual) if called or doubtful else usual
 
     def _report(self, report: Report | None, event: str, lag: float) -> None:
@@ -303,7 +303,10 @@ class Watcher:
         folders = tuple(prefix for prefix, _ in look.sheet.folders if prefix not in look.unknown)
         if folders == self._folders or not self._alarm.sound:
             return
-        deaf = self._alarm.deaf_to(folders)
+        deaf, suspected = self._alarm.deaf_to(folders), self._suspected
+        self._suspected = bool(deaf) and self._standing.mode == "events" and not suspected
+        if self._suspected:
+            return  # a folder just made is listened to in a moment
         if deaf and self._standing.mode == "events":
             deaf = self._alarm.arm() or self._alarm.deaf_to(folders)
             self._poke()  # a look after the listening began

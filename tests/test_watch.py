@@ -483,3 +483,20 @@ def test_a_stop_is_told_last(vault):
     run.thread.join(5)
     assert [event.event for event in run.told] == ["start", "stop"]
     assert threading.active_count() < 10
+
+
+def test_a_listener_says_nothing_and_survives_folders_made_within_folders(vault, capfd):
+    """Here every warning is an error, and one in the listener's thread would end it."""
+    alarm = Alarm(load(vault), lambda: None)
+    assert alarm.arm() == ""
+    for n in range(100):
+        write(vault, f"d{n}/e/f/n.md", "x")
+    deadline = time.monotonic() + 30
+    folders = ["", *(f"d{n}/e/f/" for n in range(100))]
+    while alarm.deaf_to(folders) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert alarm.deaf_to(folders) == ""
+    assert alarm.sound
+    alarm.disarm()
+    assert not alarm.sound
+    assert capfd.readouterr() == ("", "")

@@ -90,7 +90,7 @@ def watching(vault) -> Iterator[Watching]:
     if run.process.poll() is None:
         assert run.end() == 0
     assert run.process.stderr
-    assert "Traceback" not in run.process.stderr.read()
+    assert run.process.stderr.read() == ""
     for stream in (run.process.stdin, run.process.stdout, run.process.stderr):
         stream.close()
 
