@@ -227,6 +227,7 @@ def test_an_evicted_note_keeps_its_row_and_is_named(vault):
         engine.refresh()
         before = engine.expand("a.md").id
         (vault / "a.md").rename(vault / ".a.md.icloud")
+        assert engine.refresh().removed == 0
         write(vault, "sub/.never-here.md.icloud", "")
         report = engine.refresh()
         assert (report.removed, report.memories) == (0, 2)
@@ -500,3 +501,25 @@ def test_a_listener_says_nothing_and_survives_folders_made_within_folders(vault,
     alarm.disarm()
     assert not alarm.sound
     assert capfd.readouterr() == ("", "")
+
+
+def test_reading_notes_and_the_files_of_others_wake_nobody(vault):
+    """A look that woke the next one would never end."""
+    poked: list[float] = []
+    alarm = Alarm(load(vault), lambda: poked.append(time.monotonic()))
+    for folder in (".atlas", ".obsidian", ".git", "node_modules"):
+        (vault / folder).mkdir()
+    assert alarm.arm() == ""
+    for _ in range(3):
+        (vault / "a.md").read_text()
+        survey.survey(load(vault))
+        for folder in (".atlas", ".obsidian", ".git", "node_modules"):
+            write(vault, f"{folder}/n.md", "x")
+        time.sleep(0.1)
+    assert poked == []
+    write(vault, "a.md", "woken")
+    deadline = time.monotonic() + 30
+    while not poked and time.monotonic() < deadline:
+        time.sleep(0.01)
+    alarm.disarm()
+    assert poked
