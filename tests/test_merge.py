@@ -209,9 +209,10 @@ def test_a_renamed_section_takes_the_other_sides_edit():
 
 
 def test_a_section_removed_is_not_the_one_added_elsewhere():
-    base = "# T\n\n## A\na\n\n## B\nb\n\n## C\nc\n"
-    one = "# T\n\n## B\nb\n\n## C\nc\n\n## D\nd\n"
-    assert clean(base, one, base.replace("c\n", "C\n")) == one.replace("c\n", "C\n")
+    base, one, two, wanted = (
+        "".join(f"## {name}\ntext of {name}\n\n" for name in names) for names in ("ABCD", "BCXD", "AYBC", "YBCX")
+    )
+    assert clean(base, one, two) == wanted
 
 
 def test_a_moved_section_takes_the_other_sides_edit():

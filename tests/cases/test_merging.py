@@ -377,7 +377,12 @@ def test_g7_d_marks_in_metadata_are_flagged_and_repaired(plan, style):
     assert MARKS in plan.accept(PLAN)
 
 
-def test_g7_d_marks_that_no_merge_explains_unite_what_can_be_united(plan):
+def test_g7_d_marks_that_no_merge_explains_unite_what_can_be_united(driven):
+    """The merge in history that touched the note did not leave them, so it does not tell what they came from."""
+    plan = driven
+    branches(plan, [("0.5", "0.6")], [("peas", "kale")])
+    assert attempt(plan, "merge", "-q", "--no-edit", "side")
+    now(plan)
     text = NOTE.replace(
         "tags: [garden, may]\nupdated: 2026-05-01\n",
         "<<<<<<< HEAD\ntags: [garden, may, a]\nupdated: 2026-05-02\n=======\ntags: [may, b]\nupdated: 2026-05-03\n"
