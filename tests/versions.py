@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Callable
 
 from atlas.markdown import parse
 from atlas.merge import merge
@@ -168,6 +167,3 @@ def merged_both_ways(base: bytes, one: bytes, two: bytes) -> bytes:
     there, back = merge(base, one, two, "n.md"), merge(base, two, one, "n.md")
     assert there == back
     return there.data
-
-
-Edit = Callable[[str], str]

@@ -14,7 +14,7 @@ from versions import WORDS, Writer, file, lines_of, lost, merged_both_ways
 from atlas import markers
 from atlas.markdown import parse
 from atlas.merge import merge
-from atlas.yamledit import TAG_KEYS, members, same
+from atlas.yamledit import members, same
 
 PAIRS = int(os.environ.get("ATLAS_MERGE_PAIRS", "500"))
 LAW = settings(max_examples=PAIRS, deadline=None, suppress_health_check=list(HealthCheck))
@@ -137,7 +137,3 @@ def test_every_conflict_is_told_and_can_be_found_again(seed):
     opening = markers.openings(note.text, size, head=len(note.head))
     assert len(opening) >= told.count("conflict-markers")
     assert len(markers.comments(note.raw_head)) >= told.count("conflict-value")
-
-
-def test_tag_keys_are_lists():
-    assert set(TAG_KEYS) <= {"tags", "tag"}
