@@ -14,7 +14,7 @@ from atlas import git
 from atlas.config import Config
 from atlas.memory import Finding
 from atlas.process import Ran, refused
-from atlas.survey import is_memory, matcher
+from atlas.survey import ignorer, is_memory
 
 if TYPE_CHECKING:
     from atlas.checks import Checked
@@ -69,7 +69,7 @@ def staged(config: Config, repository: git.Repository, index: str) -> list[Stage
     if (repository.git_dir / "MERGE_HEAD").exists():
         theirs = _changed(repository, index, "MERGE_HEAD")
         rows = {path: row for path, row in rows.items() if path in theirs}
-    ignored = matcher(config.ignore)
+    ignored = ignorer(config.ignore)
     return [row for path, row in rows.items() if is_memory(path) and not ignored(path)]
 
 

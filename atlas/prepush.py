@@ -14,7 +14,7 @@ from atlas.memory import Finding
 from atlas.note import split
 from atlas.process import refused
 from atlas.source import decode
-from atlas.survey import is_memory, matcher
+from atlas.survey import ignorer, is_memory
 
 #: Seconds Git may take to walk a large history.
 _SECONDS = 600.0
@@ -36,7 +36,7 @@ class Put(NamedTuple):
 def findings(config: Config, repository: git.Repository, remote: str, refs: bytes) -> list[Finding]:
     """Why these refs should not be pushed; `refs` is what Git tells the hook on its standard input."""
     puts = list(outgoing(repository, remote, refs))
-    private = matcher(config.private)
+    private = ignorer(config.private)
     said = [_finding(p, 0, "private", "lies in the private part of the vault") for p in puts if private(p.path)]
     for finding in _in_notes(config, repository, puts):
         if len(said) >= _MOST:
@@ -101,7 +101,7 @@ def _there(repository: git.Repository, ids: Sequence[str]) -> set[str]:
 
 def _in_notes(config: Config, repository: git.Repository, puts: Sequence[Put]) -> Iterator[Finding]:
     """What stands in the notes themselves: a scope that is private, and secrets the version before did not have."""
-    ignored = matcher(config.ignore)
+    ignored = ignorer(config.ignore)
     notes = [put for put in puts if is_memory(put.path) and not ignored(put.path)]
     first: dict[str, Put] = {}
     for put in notes:

@@ -298,18 +298,13 @@ def is_entered(folder: str) -> bool:
 
 
 def ignorer(patterns: tuple[str, ...]) -> Callable[[str], bool]:
-    """A test for the user's own ignore patterns (gitignore syntax)."""
+    """A test whether a path fits any of these patterns (gitignore syntax)."""
     if not patterns:
         return lambda _path: False
     import pathspec  # noqa: PLC0415 - 30 ms that a vault without patterns does not pay
 
     spec = pathspec.GitIgnoreSpec.from_lines(patterns)
     return lambda path: bool(spec.match_file(path))
-
-
-def matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
-    """A test whether a path fits any of these patterns (gitignore syntax)."""
-    return _ignorer(patterns)
 
 
 def read_listed(config: Config, path: str) -> bytes | None:
