@@ -7,11 +7,14 @@ for. `ATLAS_STORIES=100 pytest tests/chaos` tells more stories, `ATLAS_SEED` beg
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 
 import pytest
 import same
+from shell import spawn
 
 from atlas import template
+from chaos.bystanders import settle, two_watchers
 from chaos.world import World
 
 STORIES = int(os.environ.get("ATLAS_STORIES", "13"))
@@ -20,13 +23,20 @@ SEED = int(os.environ.get("ATLAS_SEED", "1"))
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + STORIES))
-def test_nothing_is_lost(seed, repo, git, sound):
+def test_nothing_is_lost(seed, repo, git, sound, tmp_path):
+    """Every second story is told with hooks and the merge driver, every third beside two watchers."""
     template.create(repo)
+    hooked, watched = seed % 2 == 0, seed % 3 == 0
+    if hooked:
+        assert spawn("hooks", "install", cwd=repo).code == 0
     world = World(repo, seed)
     try:
-        for _ in range(ROUNDS):
-            world.turn()
-        world.audit()
+        with two_watchers(repo, tmp_path) if watched else nullcontext([]) as wrong:
+            for _ in range(ROUNDS):
+                world.turn()
+            world.audit()
+        settle(repo)
+        world.tally.wrong += wrong
         same.check(repo, world.engine)
     finally:
         world.close()
