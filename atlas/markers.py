@@ -1,12 +1,12 @@
 """The marks of an unfinished merge in a text: found, read and written.
 
-    <<<<<<< one version        a block of lines, as every editor knows it; `|||||||` and a base may stand in between
-    …
-    =======
-    …
-    >>>>>>> another version
+    │ <<<<<<< one version         a block of lines, as every editor knows it; `|||||||` and a base may stand in between
+    │ …
+    │ =======
+    │ …
+    │ >>>>>>> another version
 
-    # conflict: importance: 0.6        a line of metadata: what the key above or below also was
+    │ # conflict: importance: 0.6        a line of metadata: what the key above or below also was
 
 Metadata with the first kind in it cannot be read, and the note is lost to everything that reads; so a value that two
 versions changed differently keeps one of them, and the other stands above it as a comment.

@@ -430,7 +430,7 @@ def test_when_nothing_happens_memory_is_given_back_and_taken_again(vault, runnin
     write(vault, "a.md", "One.\n")
     running.until("refresh")
     deadline = time.monotonic() + 30
-    while not running.watcher._resting and time.monotonic() < deadline:
+    while running.watcher._index._index._store._con is not None and time.monotonic() < deadline:
         time.sleep(0.05)
     assert running.watcher._index._index._store._con is None
     mark = len(running.told)

@@ -374,7 +374,7 @@ def test_w5_the_folder_goes_and_comes_back(vault, watching):
     watching.until("back", mark)
     vault.put("n.md", NOTE + "After the disk was mounted again.\n")
     watching.until("refresh", mark, changed=1)
-    shutil.copytree(vault.root, away, symlinks=True)
+    shutil.copytree(vault.root, away, symlinks=True, ignore=shutil.ignore_patterns(".atlas-tmp-*"))
     mark = len(watching.lines)
     shutil.rmtree(vault.root)
     watching.until("root-missing", mark)
