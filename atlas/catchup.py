@@ -57,6 +57,18 @@ class CatchUp:
         self._head = head
         return report
 
+    @property
+    def waited(self) -> bool:
+        """Whether another process had the index when it was last wanted."""
+        return self._index.waited
+
+    def is_current(self, look: Survey) -> bool:
+        """Whether somebody else has brought the index up to this look already."""
+        if not self._index.is_current(look):
+            return False
+        self._head = head_commit(self._config.root)
+        return True
+
     def warm(self) -> None:
         """Load what the first refresh would wait for, half a second long."""
         for name in ("atlas.index", "atlas.shelf"):

@@ -199,7 +199,8 @@ class Hand:
         if self._awaited():
             return applied
         try:
-            self._index.refresh()
+            if not self._index.is_current():
+                self._index.refresh()
         except Unavailable as err:
             note = f"index degraded: {err} The next search catches up."
             return Applied(applied.paths, applied.commit, f"{applied.note} {note}".strip())

@@ -145,15 +145,20 @@ def last_atlas_commit(repo: Repository) -> str:
     return next((row.commit for row in rows if any(key == OP for key, _ in row.trailers)), "")
 
 
-def renames(repo: Repository, since: str = "") -> list[Rename]:
-    """Every rename with unchanged content on the way to HEAD, newest first; after the commit `since` if it still is.
+def renames(repo: Repository) -> list[Rename]:
+    """Every rename with unchanged content on the way to HEAD, newest first."""
+    return renames_since(repo, "")[0]
+
+
+def renames_since(repo: Repository, since: str) -> tuple[list[Rename], bool]:
+    """The same after the commit `since`; if HEAD does not come after that, all of them, and False.
 
     Only identical blobs are paired, so Git compares ids and reads no file.
     """
     head = repo.head()
     if not head or since == head:
-        return []
-    known = since and repo.call("merge-base", "--is-ancestor", since, "HEAD").code == 0
+        return [], bool(since)
+    known = bool(since) and repo.call("merge-base", "--is-ancestor", since, "HEAD").code == 0
     span = f"{since}..HEAD" if known else "HEAD"
     found = []
     for row in _rows(repo, "-M100%", "--diff-filter=R", span, *repo.within):
@@ -161,7 +166,7 @@ def renames(repo: Repository, since: str = "") -> list[Rename]:
             old, new = (repo.own(name) for name in names)
             if old and new:
                 found.append(Rename(row.commit, old, new))
-    return found
+    return found, known
 
 
 def changed_paths(repo: Repository, sha: str) -> tuple[str, ...]:

@@ -34,6 +34,9 @@ _DEAD_FACTOR, _DEAD_FLOOR = 3, 5_000
 #: Postings are sorted again once this share (and number) of them was appended since.
 _UNSORTED_SHARE, _UNSORTED_FLOOR = 0.25, 100_000
 
+#: The tables are looked over after so many files at once, and every so many times in any case: counting takes 4 ms.
+_MANY, _SELDOM = 50, 16
+
 #: Given the commit whose renames are known: later renames and HEAD's tree, and whether these are all renames instead.
 Lineage = Callable[[str], tuple[identity.Lineage, bool]]
 Progress = Callable[[int, int], None]
@@ -71,15 +74,17 @@ class Refresh:
             found = (self._look_at(path, stat) for path, stat in batch)
             self.fresh += [row for row in found if row is not None]
             self.shelf.store()
-        named = self.shelf.names({row.path: row.note for row in self.fresh if row.note is not None})
+        stored = {row.path: row.note for row in self.fresh if row.note is not None}
+        named = self.shelf.names(stored) if stored else {}
         self.fresh = [replace(row, name_chunk=named.get(row.path)) for row in self.fresh]
-        before = self._before()
+        before = self._before() if self.fresh else {}
         changed = [r for r in self.fresh if r.path in self.known and before.get(r.path, ())[:2] != (r.blob, r.problem)]
         added = [r for r in self.fresh if r.path not in self.known]
         self._commit_listing(
             {path: ident for path, (_, _, ident) in before.items()}, news=bool(added or changed or self.diff.gone)
         )
-        tidy(self.con)
+        if len(self.fresh) + len(self.diff.gone) >= _MANY or int(get_meta(self.con)["generation"]) % _SELDOM == 0:
+            tidy(self.con)
         return {
             "added": len(added),
             "changed": len(changed),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from atlas import git, history
 from atlas.config import ENDINGS, now
-from atlas.errors import UsageError
+from atlas.errors import NotFound, UsageError
 from atlas.identity import Lineage
 from atlas.survey import is_memory
 
@@ -46,11 +46,14 @@ def moment(root: Path, name: str) -> Moment:
 def lineage(root: Path, since: str) -> tuple[Lineage, bool]:
     """Renames after the commit `since` and HEAD's tree; and whether `since` was of no use, so these are all renames."""
     repository, _ = git.look(root)
-    if repository is None or not repository.head():
+    if repository is None:
         return Lineage(), True
-    known = bool(since) and repository.call("merge-base", "--is-ancestor", since, "HEAD").code == 0
-    renames = history.renames(repository, since if known else "")
-    return Lineage(tuple((r.old, r.new) for r in renames), repository.tree("HEAD", ENDINGS)), not known
+    try:
+        tree = repository.tree("HEAD", ENDINGS)
+    except NotFound:  # no commit yet
+        return Lineage(), True
+    renames, known = history.renames_since(repository, since)
+    return Lineage(tuple((r.old, r.new) for r in renames), tree), not known
 
 
 def removed(repository: git.Repository) -> dict[str, tuple[str, ...]]:

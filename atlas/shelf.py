@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,21 @@ class Shelf:
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
         self.con = con
-        self._notes: dict[str, int] = dict(con.execute("SELECT blob, note FROM notes").fetchall())
-        self._names: dict[str, int] = dict(con.execute("SELECT name, chunk FROM names").fetchall())
-        self._deriver = derive.Deriver(self._next("notes", "note"), self._next("chunks", "chunk"))
         self.derived = 0
+
+    # Asked for when a file is read: where only HEAD moved, none is.
+
+    @cached_property
+    def _notes(self) -> dict[str, int]:
+        return dict(self.con.execute("SELECT blob, note FROM notes").fetchall())
+
+    @cached_property
+    def _names(self) -> dict[str, int]:
+        return dict(self.con.execute("SELECT name, chunk FROM names").fetchall())
+
+    @cached_property
+    def _deriver(self) -> derive.Deriver:
+        return derive.Deriver(self._next("notes", "note"), self._next("chunks", "chunk"))
 
     def note(self, blob: str, data: bytes) -> int:
         """The number of the note with this content, derived if it was never seen. Raises NotText."""

@@ -19,10 +19,13 @@ PATIENCE = 1.5
 
 
 class Debounce:
-    """A look is due after `quiet` seconds without an event, and `most` seconds after the first one at the latest."""
+    """A look is due after `quiet` seconds without an event, and `most` seconds after the first one at the latest.
+
+    While others are `busy` with the index, they bring it up to date themselves: then `most` seconds is soon enough.
+    """
 
     def __init__(self, quiet: float, most: float) -> None:
-        self._quiet, self._most = quiet, most
+        self._quiet, self._most, self.busy = quiet, most, False
         self.first = self._last = math.inf
 
     def poke(self, now: float) -> None:
@@ -33,7 +36,7 @@ class Debounce:
     @property
     def due(self) -> float:
         """When to look; infinity if nothing happened."""
-        return min(self._last + self._quiet, self.first + self._most)
+        return min(self._last + (self._most if self.busy else self._quiet), self.first + self._most)
 
     def clear(self) -> None:
         """A look begins."""

@@ -24,7 +24,7 @@ from atlas.errors import Unavailable
 from atlas.head import head_commit
 from atlas.listen import Folder
 from atlas.search import Reader
-from atlas.store import Store, generation, get_meta, set_meta
+from atlas.store import Store, generation, get_meta, seen_as, set_meta
 
 if TYPE_CHECKING:
     from atlas.config import Config
@@ -109,6 +109,7 @@ class Index:
                 self._store.discard()
                 self._reader = None
             with self._store.open() as con:
+                look, head = self._still(look, head)
                 done, meta = self._converge(look, head, full=full, progress=progress, hold=hold)
                 report = replace(listing.report(con, look, **done), settled=meta.get("look") == look.digest)
         if embed and self._embedding.waiting:
@@ -127,7 +128,7 @@ class Index:
             if not self.keep:
                 with self._converged(look, head) as (con, meta):
                     self._embedding.tell()
-                    yield self._read(con, meta, head)
+                    yield self._read(con, meta, meta.get("head", ""))
                 return
             if self._reader is None or not self._is_current(self._reader, look, head):
                 with self._converged(look, head) as (con, meta):
@@ -199,13 +200,21 @@ class Index:
         A slow model works while the index is closed, so it is opened again after it.
         """
         with self._store.open() as con:
-            _, meta = self._converge(look, head)
+            _, meta = self._converge(*self._still(look, head))
             if not self._embedding.soon:
                 yield con, meta
                 return
         self._embed()
         with self._store.open() as con:
-            yield con, self._converge(look, head)[1]
+            yield con, self._converge(*self._still(look, head))[1]
+
+    def _still(self, look: Survey, head: str) -> tuple[Survey, str]:
+        """The look, taken again if others had the index meanwhile.
+
+        Theirs was newer: with ours, what they had just taken in would be taken out again, and then in by the next.
+        Eight writers and four searchers did little else.
+        """
+        return (self._folder.look(), head_commit(self.config.root)) if self._store.waited else (look, head)
 
     def _converge(
         self,
@@ -225,6 +234,7 @@ class Index:
         seen = look.digest
         if not full and (meta.get("look"), meta.get("head")) == (seen, head):
             new, meta = self._settled(con, meta)
+            self._store.show(seen, head)
             return {"embedded": new}, meta
         known = listing.listing(con)
         changes = listing.diff(look, known, full=full)
@@ -242,7 +252,18 @@ class Index:
             meta = get_meta(con)
         done["held"] = len(changes.held)
         done["embedded"], meta = self._settled(con, meta)
+        self._store.show(meta.get("look", ""), meta.get("head", ""))
         return done, meta
+
+    @property
+    def waited(self) -> bool:
+        """Whether another process had the index when it was last opened."""
+        return self._store.waited
+
+    def is_current(self, look: Survey | None = None) -> bool:
+        """Whether another process has brought the index up to this look (or one taken now). Takes no lock."""
+        seen = seen_as((look or self._folder.look()).digest, head_commit(self.config.root))
+        return seen == self._store.seen()
 
     def _settled(self, con: duckdb.DuckDBPyConnection, meta: dict[str, str]) -> tuple[int, dict[str, str]]:
         """Settle which model answers: how many passages it embedded now, and the meta table after it."""

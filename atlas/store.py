@@ -75,6 +75,8 @@ class Store:
         self.folder = config.state
         self.file = config.state / "index.duckdb"
         self.said: list[str] = []
+        #: Whether the lock was somebody else's when it was last wanted: what was seen before may be old news.
+        self.waited = False
         self._seconds = config.lock_seconds
         self._con: duckdb.DuckDBPyConnection | None = None
 
@@ -100,8 +102,17 @@ class Store:
             raise NotAVault(str(self.folder.parent))  # a folder just removed must not come back for an index
         try:
             self.folder.mkdir(exist_ok=True)
-            with FileLock(self.folder / "index.lock", timeout=self._seconds, poll_interval=0.005):
+            lock = FileLock(self.folder / "index.lock", timeout=self._seconds, poll_interval=0.005)
+            self.waited = False
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                self.waited = True
+                lock.acquire()
+            try:
                 yield
+            finally:
+                lock.release()
         except Timeout:
             raise Unavailable(
                 f"The index is in use by another process for over {self._seconds:g} s: try again in a moment."
@@ -149,9 +160,25 @@ class Store:
 
     def publish(self) -> None:
         """Tell other processes that the rows changed. Call while the database is open, after the commit."""
-        temp = self.folder / f"generation.{os.getpid()}"
-        temp.write_text(generation(get_meta(self.con)), encoding="ascii")
-        temp.replace(self.folder / "generation")
+        self._leave("generation", generation(get_meta(self.con)))
+
+    def seen(self) -> str:
+        """Which look at the folder, and which HEAD, the index is up to date with, "" if unknown. Needs no lock."""
+        try:
+            return (self.folder / "seen").read_text(encoding="ascii") if self.file.exists() else ""
+        except OSError:
+            return ""
+
+    def show(self, look: str, head: str) -> None:
+        """Tell other processes what the index is up to date with. Call while the database is open, after the commit."""
+        text = seen_as(look, head)
+        if text != self.seen():
+            self._leave("seen", text)
+
+    def _leave(self, name: str, text: str) -> None:
+        temp = self.folder / f"{name}.{os.getpid()}"
+        temp.write_text(text, encoding="ascii")
+        temp.replace(self.folder / name)
 
     def _attach(self) -> None:
         if self.file.exists() and self._attach_existing():
@@ -269,9 +296,10 @@ def get_meta(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
 
 def set_meta(con: duckdb.DuckDBPyConnection, values: Mapping[str, str]) -> None:
     """Set values of the meta table."""
-    for key, value in values.items():
-        con.execute("DELETE FROM meta WHERE key = ?", [key])
-        con.execute("INSERT INTO meta VALUES (?, ?)", [key, value])
+    marks = ", ".join("?" * len(values))
+    con.execute(f"DELETE FROM meta WHERE key IN ({marks})", list(values))
+    pairs = ", ".join(["(?, ?)"] * len(values))
+    con.execute(f"INSERT INTO meta VALUES {pairs}", [word for pair in values.items() for word in pair])
 
 
 def only_row(con: duckdb.DuckDBPyConnection, query: str, values: Sequence[Any] = ()) -> tuple[Any, ...]:
@@ -286,6 +314,11 @@ def only_row(con: duckdb.DuckDBPyConnection, query: str, values: Sequence[Any] =
 def generation(meta: Mapping[str, str]) -> str:
     """Which database this is and how often its rows changed."""
     return f"{meta['token']}:{meta['generation']}"
+
+
+def seen_as(look: str, head: str) -> str:
+    """A look and a HEAD as `Store.seen` has them; "" for a look that did not settle."""
+    return f"{look} {head}" if look else ""
 
 
 def insert(con: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, Any], order: str = "") -> None:

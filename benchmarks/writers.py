@@ -25,7 +25,9 @@ from atlas import MemoryEngine
 from atlas.errors import AtlasError
 from atlas.template import create
 
-SEARCHERS, PAUSE = 4, 0.2
+SEARCHERS = 4
+#: Seconds between two searches of one searcher, and between two commits of the person.
+THINKING, COMMITTING = 1.0, 0.5
 
 
 def text(who: int, number: int) -> str:
@@ -64,7 +66,7 @@ def search(vault: str, who: int, done: str) -> dict[str, Any]:
             except (AtlasError, OSError) as err:
                 errors.append(str(err))
             took.append(time.perf_counter() - began)
-            time.sleep(PAUSE)
+            time.sleep(THINKING)
     return {"looks": looks, "took": took, "errors": errors}
 
 
@@ -78,7 +80,7 @@ def commits(vault: Path, done: Path) -> dict[str, Any]:
         subprocess.run(["git", "add", "-A"], cwd=vault, capture_output=True, check=False)
         ran = subprocess.run(["git", "commit", "-qm", f"diary {made}"], cwd=vault, capture_output=True, check=False)
         made += ran.returncode == 0
-        time.sleep(PAUSE)
+        time.sleep(COMMITTING)
     return {"made": made, "lines": len(diary.read_text(encoding="utf-8").splitlines())}
 
 
@@ -116,7 +118,9 @@ def run(writers: int, each: int) -> dict[str, Any]:
         watcher.send_signal(signal.SIGTERM)
         said, _ = watcher.communicate(timeout=30)
         return {
-            "writers": writers, "each": each, "searchers": SEARCHERS, "seconds": round(seconds, 1),
+            "writers": writers, "each": each, "searchers": SEARCHERS,
+            "search_pause_s": THINKING, "commit_pause_s": COMMITTING,
+            "seconds": round(seconds, 1),
             **counted(vault, wrote, writers * each),
             "errors": [e for found in (*wrote, *looked) for e in found["errors"]],
             "write_ms_median": round(1000 * statistics.median([t for found in wrote for t in found["took"]]), 1),

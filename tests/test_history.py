@@ -216,8 +216,8 @@ def test_renames_newest_first_and_only_exact(vault, remember, git):
     git(vault.folder, "commit", "-qm", "two")
     two = vault.head()
     assert history.renames(vault) == [(two, "new\nname.md", "sub.md"), (one, "a.md", "new\nname.md")]
-    assert history.renames(vault, one) == [(two, "new\nname.md", "sub.md")]
-    assert history.renames(vault, two) == []
+    assert history.renames_since(vault, one) == ([(two, "new\nname.md", "sub.md")], True)
+    assert history.renames_since(vault, two) == ([], True)
 
 
 def test_renames_from_a_commit_that_is_no_longer_there(vault, remember, git):
@@ -229,7 +229,7 @@ def test_renames_from_a_commit_that_is_no_longer_there(vault, remember, git):
     git(vault.folder, "commit", "-q", "--allow-empty", "-m", "unrelated")
     unrelated = vault.head()
     git(vault.folder, "switch", "-q", "main")
-    assert history.renames(vault, "0" * 40) == history.renames(vault, unrelated) == everything
+    assert history.renames_since(vault, "0" * 40) == history.renames_since(vault, unrelated) == (everything, False)
 
 
 def test_changed_paths_of_the_first_and_of_a_merge(vault, remember, git):
