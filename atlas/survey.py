@@ -104,7 +104,7 @@ class Survey:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Survey):
             return NotImplemented
-        rest = (self.skipped, self.unknown, self.shared) == (other.skipped, other.unknown, other.shared)
+        rest = (self.skipped, self.unknown) == (other.skipped, other.unknown) and {*self.shared} == {*other.shared}
         return rest and self.evicted == other.evicted and (self.sheet == other.sheet or self.files == other.files)
 
     __hash__ = None  # type: ignore[assignment]
@@ -190,6 +190,7 @@ def survey(config: Config, entering: Callable[[str], None] | None = None) -> Sur
 def again(config: Config, last: Survey, touched: Iterable[str]) -> Survey | None:
     """The last look, with these files of its folders looked at again; None if that takes a whole look."""
     files, ignored = dict(last.files), ignorer(config.ignore)
+    alone: set[str] = set()
     odd = {finding.path for finding in last.skipped}
     for path in touched:
         if path in odd or not _is_utf8(path):
@@ -203,11 +204,16 @@ def again(config: Config, last: Survey, touched: Iterable[str]) -> Survey | None
             if err.errno != errno.ENOENT or place.with_name(f".{place.name}{_EVICTED_ENDING}").exists():
                 return None
             files.pop(path, None)
+            alone.add(path)
             continue
         if not S_ISREG(st.st_mode) or (st.st_nlink > 1 and path not in last.shared) or is_dataless(st):
             return None
         files[path] = (st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino)
-    return last if files == last.files else replace(last, sheet=Sheet.of(files))
+        if st.st_nlink == 1:
+            alone.add(path)
+    shared = tuple(path for path in last.shared if path not in alone)
+    same = files == last.files and shared == last.shared
+    return last if same else replace(last, sheet=Sheet.of(files), shared=shared)
 
 
 class _Found(NamedTuple):

@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("words", nargs="*")
     asked = parser.parse_args()
     if not asked.role:
-        keep("writers", run(asked.writers, asked.each))
+        keep("writers", run(asked.writers, asked.each), data="made-up memories")
         return
     vault, who, rest = asked.words
     roles = {

@@ -32,6 +32,7 @@ _SETS = {
     "beam": "BEAM 100K, each message a memory",
 }
 _FIGURES = re.compile(r"(<!-- figures -->\n).*?(<!-- /figures -->)", re.DOTALL)
+_CHAOS = re.compile(r"(<!-- chaos -->).*?(<!-- /chaos -->)", re.DOTALL)
 _HEAD = """# The command line
 
 <!-- Written by docs/generate.py from `atlas COMMAND --help`. Change the commands, then run `make docs`. -->
@@ -54,7 +55,7 @@ def main() -> None:
     """Write both files."""
     CLI.write_text(cli(), encoding="utf-8")
     if README.exists():
-        README.write_text(with_figures(README.read_text(encoding="utf-8"), RESULTS), encoding="utf-8")
+        README.write_text(written(README.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 # ------------------------------------------------------------------ commands
@@ -83,6 +84,19 @@ def _section(context: click.Context) -> str:
 # ------------------------------------------------------------------- figures
 
 
+def written(readme: str) -> str:
+    """The README with all that is generated in it."""
+    return _CHAOS.sub(lambda mark: f"{mark[1]}{chaos()}{mark[2]}", with_figures(readme, RESULTS))
+
+
+def chaos() -> str:
+    """How much of it the tests do each time, read from them; one loss fails them."""
+    text = (ROOT / "tests" / "chaos" / "test_chaos.py").read_text(encoding="utf-8")
+    numbers = re.findall(r'"ATLAS_STORIES", "(\d+)"|^ROUNDS = (\d+)', text, re.MULTILINE)
+    stories, rounds = (int(one or other) for one, other in numbers)
+    return f"{stories * rounds} rounds, 0 losses."
+
+
 def with_figures(readme: str, results: Path) -> str:
     """The README with what stands between its figure marks replaced; unchanged if it has no marks."""
     tables = "\n".join(figures(results))
@@ -96,7 +110,8 @@ def figures(results: Path) -> Iterator[str]:
         found = [result for result in (static, local) if result]
         if found:
             yield f"\n{_recall(title, found)}\n" + "\n".join(map(_measured, found)) + "\n"
-    for name, table in (("vault", _speed), ("scale", _scale)):
+    tables = {"vault": _speed, "scale": _scale, "watch": _watch, "hooks": _hooks, "writers": _writers}
+    for name, table in tables.items():
         if result := _result(results, name):
             yield f"\n{table(result['figures'])}\n{_measured(result)}\n"
 
@@ -169,6 +184,42 @@ def _scale(found: Mapping[str, Any]) -> str:
         f"{table}\nA search of {past['notes']:,} notes as they were {past['commits back']:,} commits ago takes "
         f"{_seconds(past['first time'])} the first time and {_seconds(past['later']['median'])} from then on, "
         f"{past['ratio']:.2f} times one of today.\n"
+    )
+
+
+def _watch(found: Mapping[str, Any]) -> str:
+    """From a save to the row in the index, for each way editors save; then idleness, and a branch switch."""
+    rows = [[name, _seconds(row["median"]), _seconds(row["p95"])] for name, row in found["save to searchable"].items()]
+    idle, many = found["idle"], found["checkout of 500 notes"]
+    return (
+        f"{_table(['Under `atlas watch`, a save until it is in the index', 'median', '95th percentile'], rows)}\n"
+        f"Idle for {idle['seconds']} s, the watcher refreshed {idle['refreshes']} times and took "
+        f"{idle['CPU percent']:.2f} % of one core and {idle['MB']} MB. A branch switch that brings 500 notes in new "
+        f"folders is indexed in {_seconds(many['all in']['median'])} (the first time "
+        f"{_seconds(many['all in, first time'])}), one that takes them away in {_seconds(many['all out']['median'])}.\n"
+    )
+
+
+def _hooks(found: Mapping[str, Any]) -> str:
+    """What the hooks add to a commit and to a rebase."""
+    commit, rebase = found["commit"], found["rebase"]
+    rows = [
+        ["commit of 10 notes", *(_seconds(commit[name]["median"]) for name in ("bare", "pre-commit", "hooks"))],
+        ["rebase of 50 commits", _seconds(rebase["bare"]["median"]), "", _seconds(rebase["hooks"]["median"])],
+    ]
+    head = ["Git", "without hooks", "with `pre-commit` alone", "with all hooks"]
+    after = ", ".join(map(str, rebase["commits after"]))
+    return f"{_table(head, rows)}\nAfter the rebase there are {after} commits, of {rebase['commits before']} before.\n"
+
+
+def _writers(found: Mapping[str, Any]) -> str:
+    """Many at once on one vault, in words."""
+    wrong = len(found["errors"]) + len(found["uncommitted"]) + len(found["fsck"]) + len(found["locks_left"])
+    return (
+        f"{found['writers']} processes that each store {found['each']} memories, {found['searchers']} that search, a "
+        f"watcher, and a person who committed {found['persons_commits']} times meanwhile: {found['stored']} stored in "
+        f"{_seconds(found['seconds'])}, {found['lost']} lost, {wrong} errors, {found['searches']} searches of "
+        f"{found['search_ms_median']:.0f} ms.\n"
     )
 
 

@@ -63,7 +63,7 @@ def test_the_command_page_does_not_depend_on_the_terminal(monkeypatch):
 def test_the_figures_are_fresh():
     text = generate.README.read_text("utf-8")
     assert text.count("<!-- figures -->") == text.count("<!-- /figures -->") == 1
-    assert generate.with_figures(text, generate.RESULTS) == text, "stale: run `make docs`"
+    assert generate.written(text) == text, "stale: run `make docs`"
 
 
 def test_figures_become_tables_and_absent_ones_are_left_out(tmp_path):

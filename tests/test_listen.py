@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from atlas import config
@@ -246,6 +246,7 @@ def _do(root: Path, step: tuple[str, ...]) -> None:
 
 
 @settings(max_examples=60, deadline=None)
+@example([("write", "a.md", ""), ("link", "a.md", "b.md"), ("look",), ("remove", "a.md")])
 @given(st.lists(STEPS, max_size=25))
 def test_law_listening_equals_scanning(steps):
     with tempfile.TemporaryDirectory() as place:

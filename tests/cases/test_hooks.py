@@ -189,6 +189,20 @@ def test_g3_living_with_other_hooks(vault, tmp_path):
 # --------------------------------------------------------------------------- G6
 
 
+def rebase_a_side(hooked, commits: int, head: str = "") -> None:
+    """A branch of so many commits, put on a `main` that went on."""
+    unstage_the_shopping(hooked)
+    hooked.git("switch", "-qc", "side")
+    for n in range(commits):
+        hooked.put(f"side-{n}.md", f"{head}# Side {n}\n")
+        hooked.commit(f"side-{n}.md")
+    hooked.git("switch", "-q", "main")
+    hooked.put("onto.md", "# Onto\n")
+    hooked.commit("onto.md")
+    hooked.git("switch", "-q", "side")
+    hooked.git("rebase", "-q", "main")
+
+
 def test_g6_operations_end_as_they_should(hooked):
     """Stopped by a conflict, nothing is added to a merge, a rebase or a cherry-pick; the index is right."""
     unstage_the_shopping(hooked)
@@ -233,32 +247,14 @@ def test_g6_operations_end_as_they_should(hooked):
 
 
 def test_g6_a_rebase_ends_with_its_own_commits(hooked):
-    unstage_the_shopping(hooked)
-    hooked.git("switch", "-qc", "side")
-    for n in range(10):
-        hooked.put(f"side-{n}.md", f"# Side {n}\n")
-        hooked.commit(f"side-{n}.md")
-    hooked.git("switch", "-q", "main")
-    hooked.put("onto.md", "# Onto\n")
-    hooked.commit("onto.md")
-    hooked.git("switch", "-q", "side")
-    hooked.git("rebase", "-q", "main")
+    rebase_a_side(hooked, 10)
     assert hooked.git("rev-list", "--count", "main..side") == "10\n"
     settle(hooked.root)
     hooked.holds(queries=["onto"])
 
 
 def test_g6_upkeep_waits_until_a_merge_or_rebase_is_over_and_is_a_commit_then(hooked):
-    unstage_the_shopping(hooked)
-    hooked.git("switch", "-qc", "side")
-    for n in range(3):
-        hooked.put(f"side-{n}.md", f"---\ntags: [cluster/side]\n---\n# Side {n}\n")
-        hooked.commit(f"side-{n}.md")
-    hooked.git("switch", "-q", "main")
-    hooked.put("onto.md", "# Onto\n")
-    hooked.commit("onto.md")
-    hooked.git("switch", "-q", "side")
-    hooked.git("rebase", "-q", "main")
+    rebase_a_side(hooked, 3, "---\ntags: [cluster/side]\n---\n")
     assert hooked.git("rev-list", "--count", "main..side") == "3\n", (
         "upkeep is due, and no commit but the three is there"
     )
