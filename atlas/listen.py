@@ -33,7 +33,7 @@ _LOCAL = frozenset({"bcachefs", "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs"
 _MASK = 0xFCE | 0x01000000 | 0x02000000 | 0x04000000
 #: UNMOUNT, Q_OVERFLOW, DELETE_SELF, MOVE_SELF: what was heard is not all there was.
 _LOST = 0x2000 | 0x4000 | 0x400 | 0x800
-_IGNORED, _IS_FOLDER = 0x8000, 0x40000000
+_IGNORED, _IS_FOLDER, _CREATE = 0x8000, 0x40000000, 0x100
 
 
 class Folder:
@@ -154,7 +154,15 @@ class _Ears:
                     return None
             elif event.name.lower().endswith(ENDINGS):
                 touched.add(folder + event.name)
+            elif event.mask & _CREATE and self._is_second_name(folder + event.name):
+                return None  # perhaps of a note, which can now change unheard
         return frozenset(touched)
+
+    def _is_second_name(self, path: str) -> bool:
+        try:
+            return (self._root / path).lstat().st_nlink > 1
+        except OSError:
+            return False
 
     def _in_place(self) -> bool:
         """Whether the folder is still the one that is listened to: a folder above it may have been renamed."""

@@ -247,6 +247,7 @@ def _do(root: Path, step: tuple[str, ...]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @example([("write", "a.md", ""), ("link", "a.md", "b.md"), ("look",), ("remove", "a.md")])
+@example([("write", "a.md", ""), ("look",), ("link", "a.md", "note.txt")])
 @given(st.lists(STEPS, max_size=25))
 def test_law_listening_equals_scanning(steps):
     with tempfile.TemporaryDirectory() as place:
