@@ -58,8 +58,8 @@ class CatchUp:
         return report
 
     @property
-    def waited(self) -> bool:
-        """Whether another process had the index when it was last wanted."""
+    def waited(self) -> float:
+        """Seconds for which another process had the index when it was last wanted."""
         return self._index.waited
 
     def is_current(self, look: Survey) -> bool:

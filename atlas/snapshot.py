@@ -256,8 +256,8 @@ class Index:
         return done, meta
 
     @property
-    def waited(self) -> bool:
-        """Whether another process had the index when it was last opened."""
+    def waited(self) -> float:
+        """Seconds for which another process had the index when it was last opened."""
         return self._store.waited
 
     def is_current(self, look: Survey | None = None) -> bool:

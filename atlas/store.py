@@ -75,8 +75,8 @@ class Store:
         self.folder = config.state
         self.file = config.state / "index.duckdb"
         self.said: list[str] = []
-        #: Whether the lock was somebody else's when it was last wanted: what was seen before may be old news.
-        self.waited = False
+        #: Seconds the lock was somebody else's when it was last wanted: what was seen before may be old news.
+        self.waited = 0.0
         self._seconds = config.lock_seconds
         self._con: duckdb.DuckDBPyConnection | None = None
 
@@ -103,12 +103,12 @@ class Store:
         try:
             self.folder.mkdir(exist_ok=True)
             lock = FileLock(self.folder / "index.lock", timeout=self._seconds, poll_interval=0.005)
-            self.waited = False
+            began, self.waited = time.monotonic(), 0.0
             try:
                 lock.acquire(timeout=0)
             except Timeout:
-                self.waited = True
                 lock.acquire()
+                self.waited = time.monotonic() - began
             try:
                 yield
             finally:

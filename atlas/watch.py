@@ -28,6 +28,10 @@ from atlas.survey import Survey, survey
 
 #: The longest pause after errors and refusals, in seconds.
 _LONGEST = 60.0
+#: At rest, it looks so many times less often whether it still hears: each time it wakes, the system wakes it whole.
+_DROWSY = 5
+#: Having waited so many seconds for the index, others are busy with it. A single search holds it for a fiftieth.
+_BUSY = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,8 @@ class Watcher:
 
     def _wait(self) -> None:
         """Until the next look is due, the next tick comes, or somebody calls."""
-        until = min(self._debounce.due, self._look_at, time.monotonic() + self._pace.tick)
+        tick = self._pace.tick * (_DROWSY if self._resting else 1)
+        until = min(self._debounce.due, self._look_at, time.monotonic() + tick)
         try:
             self._heard(self._calls.get(timeout=max(until - time.monotonic(), 0)))
             while True:
@@ -247,7 +252,7 @@ class Watcher:
         report = self._index.refresh(look, now)
         if report.settled:
             self._current = seen
-        self._debounce.busy = self._index.waited
+        self._debounce.busy = self._index.waited > _BUSY
         for path in sorted(self._index.barred.keys() - barred):
             self._wrong(f"{path} cannot be indexed and stays as it was: {self._index.why}")
         self._worked = time.monotonic()
