@@ -47,7 +47,7 @@ class Pace:
     held: float = 0.4
     #: Without events the folder is scanned this often; with them, to be sure.
     scan: float = 2.0
-    sure: float = 60.0
+    sure: float = 180.0
     #: The listener itself is looked at this often; refused, it is tried again after so long, then twice as long, …
     tick: float = 1.0
     again: float = 4.0
