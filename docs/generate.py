@@ -209,7 +209,7 @@ def _hooks(found: Mapping[str, Any]) -> str:
     ]
     head = ["Git", "without hooks", "with `pre-commit` alone", "with all hooks"]
     after = ", ".join(map(str, rebase["commits after"]))
-    return f"{_table(head, rows)}\nAfter the rebase there are {after} commits, of {rebase['commits before']} before.\n"
+    return f"{_table(head, rows)}\nThe {rebase['commits before']} commits of the rebase are {after} afterwards.\n"
 
 
 def _writers(found: Mapping[str, Any]) -> str:
