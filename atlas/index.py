@@ -34,7 +34,7 @@ _DEAD_FACTOR, _DEAD_FLOOR = 3, 5_000
 #: Postings are sorted again once this share (and number) of them was appended since.
 _UNSORTED_SHARE, _UNSORTED_FLOOR = 0.25, 100_000
 
-#: The tables are looked over after so many files at once, and every so many times in any case: counting takes 4 ms.
+#: The tables are looked over after so many files at once, and after so many generations: counting takes 4 ms.
 _MANY, _SELDOM = 50, 16
 
 #: Given the commit whose renames are known: later renames and HEAD's tree, and whether these are all renames instead.
@@ -83,8 +83,11 @@ class Refresh:
         self._commit_listing(
             {path: ident for path, (_, _, ident) in before.items()}, news=bool(added or changed or self.diff.gone)
         )
-        if len(self.fresh) + len(self.diff.gone) >= _MANY or int(get_meta(self.con)["generation"]) % _SELDOM == 0:
+        meta = get_meta(self.con)
+        due = int(meta["generation"]) - int(meta.get("tidied", 0)) >= _SELDOM
+        if due or len(self.fresh) + len(self.diff.gone) >= _MANY:
             tidy(self.con)
+            set_meta(self.con, {"tidied": meta["generation"]})
         return {
             "added": len(added),
             "changed": len(changed),

@@ -290,7 +290,7 @@ def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def get_meta(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """The meta table: stamp, token, generation, head, texts, sorted, rewritten, renames_head, as far as set."""
+    """The meta table: stamp, token, generation, head, texts, sorted, tidied, rewritten, renames_head, as far as set."""
     return dict(con.execute("SELECT key, value FROM meta").fetchall())
 
 

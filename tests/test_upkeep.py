@@ -171,3 +171,27 @@ def test_no_task_is_begun_after_the_time_limit(engine, bundled):
         (ran,) = hurried.maintain()
     assert "not begun" in ran.note
     assert not (bundled / HUB).exists()
+
+
+def test_a_hub_is_no_member_of_its_own_cluster(engine, bundled, git):
+    engine.maintain()
+    place = bundled / HUB
+    place.write_text(place.read_text().replace("kind: hub\n", "kind: hub\ntags: [cluster/boiler]\n"))
+    commit(bundled, git)
+    assert engine.expand(HUB).clusters == ("boiler",)
+    assert engine.maintain() == []
+    assert linked(bundled) == ["notes/one", "notes/three", "notes/two"]
+
+
+def test_a_task_with_nothing_to_do_is_asked_again_when_something_changed(engine, bundled, git, monkeypatch):
+    asked = []
+    tasks = {"look": lambda view: (asked.append(len(view.cards)) or [], Record("look", "x"))}
+    monkeypatch.setattr(upkeep, "TASKS", tasks)
+    engine.maintain(due_only=True)
+    engine.maintain(due_only=True)
+    assert asked == [3]
+    engine.maintain()
+    assert asked == [3, 3], "by hand, every task is asked"
+    write(bundled, "notes/four.md", "# Four\n")
+    engine.maintain(due_only=True)
+    assert asked == [3, 3, 4]

@@ -523,3 +523,13 @@ def test_reading_notes_and_the_files_of_others_wake_nobody(vault):
         time.sleep(0.01)
     alarm.disarm()
     assert poked
+
+
+def test_while_others_are_busy_the_longest_wait_is_soon_enough():
+    wait = Debounce(0.05, 1.0)
+    wait.poke(10.0)
+    assert wait.due == pytest.approx(10.05)
+    wait.busy = True
+    assert wait.due == pytest.approx(11.0)
+    wait.poke(10.9)
+    assert wait.due == pytest.approx(11.0)
