@@ -154,13 +154,13 @@ def _refresh(found: Found, *, over: bool) -> None:
 
 
 def _after_merge(found: Found) -> Said:
-    """The upkeep that is due after a merge; what it committed, or why it could not."""
-    lines = []
-    for config, _ in found.vaults:
-        if config.upkeep_on_merge and config.commit:
-            with _ending(config.hooks_seconds + config.upkeep_seconds):
-                lines += _upkeep(config)
-    return Said(lines=tuple(lines))
+    """The upkeep that is due after a merge; what it committed, or why it could not.
+
+    Not ended by force: in the middle of a commit that would leave Git's lock behind, and the person's next commit would
+    find it. What it waits for is bounded each: locks, signatures, the beginning of a task.
+    """
+    due = [config for config, _ in found.vaults if config.upkeep_on_merge and config.commit]
+    return Said(lines=tuple(line for config in due for line in _upkeep(config)))
 
 
 def _upkeep(config: Config) -> list[str]:
@@ -177,8 +177,8 @@ def _upkeep(config: Config) -> list[str]:
 def _ending(seconds: float) -> Iterator[None]:
     """End the process after so many seconds.
 
-    A thread of DuckDB's or a lock that somebody holds cannot be interrupted. Ending the process can lose nothing: the
-    index is written in transactions, what is about to be committed is noted first, and the system frees its locks.
+    A thread of DuckDB's or a lock that somebody holds cannot be interrupted. Ending a refresh can lose nothing: the
+    index is written in transactions, and the system frees its lock.
     """
     end = Timer(seconds, os._exit, (0,))
     end.daemon = True
