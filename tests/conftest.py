@@ -115,6 +115,27 @@ def engine(root) -> Iterator[MemoryEngine]:
 
 
 @pytest.fixture
+def notes(root, git, engine) -> Callable[[dict[str, str | bytes]], None]:
+    """`notes({path: text})`: write them into the vault and commit."""
+
+    def make(files: dict[str, str | bytes]) -> None:
+        for path, text in files.items():
+            place = root / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(text if isinstance(text, bytes) else text.encode())
+        git(root, "add", "-A")
+        git(root, "commit", "-qm", "notes")
+
+    return make
+
+
+@pytest.fixture
+def text(root) -> Callable[[str], str]:
+    """`text(path)`: what lies there."""
+    return lambda path: (root / path).read_bytes().decode()
+
+
+@pytest.fixture
 def first(repo, git) -> Path:
     """The repository with one commit: a.md, b.md and an executable c.md, seven lines each."""
     for name in ("a.md", "b.md", "c.md"):

@@ -13,25 +13,6 @@ from atlas.relink import Room
 ID = "01JDXK3Q8ZV5T9W2M4N6P8R0S1"
 
 
-@pytest.fixture
-def notes(root, git, engine):
-    """`notes({path: text})`: write and commit."""
-
-    def make(files: dict[str, str]) -> None:
-        for path, text in files.items():
-            write(root, path, text)
-        git(root, "add", "-A")
-        git(root, "commit", "-qm", "notes")
-
-    return make
-
-
-@pytest.fixture
-def text(root):
-    """`text(path)`: what lies there."""
-    return lambda path: (root / path).read_bytes().decode()
-
-
 KEEP = (
     f"---\nid: {ID}\ntags: [heat]\nkind: fact\n---\n# Boiler\n\n## Summary\nIt is hot.\n\n## Detail\nAll of it. ^b1\n"
 )

@@ -92,25 +92,6 @@ def test_an_address_begins_in_its_own_folder():
 # ------------------------------------------------------------------------------ moving
 
 
-@pytest.fixture
-def notes(root, git, engine):
-    """`notes({path: text})`: write, commit, and read back after a change by `notes.text(path)`."""
-
-    def make(files: dict[str, str | bytes]) -> None:
-        for path, text in files.items():
-            write(root, path, text)
-        git(root, "add", "-A")
-        git(root, "commit", "-qm", "notes")
-
-    return make
-
-
-@pytest.fixture
-def text(root):
-    """`text(path)`: what lies there."""
-    return lambda path: (root / path).read_bytes().decode()
-
-
 def test_a_move_is_one_commit_with_every_link_and_undo_takes_it_back(notes, engine, root, git, text):
     notes({"boiler.md": "Hot.\n", "a/n.md": "[[boiler]] [x](../boiler.md)\n", "unrelated.md": "[[Other]]\n"})
     head = git(root, "rev-parse", "HEAD")

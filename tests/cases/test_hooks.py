@@ -12,16 +12,10 @@ from filelock import FileLock
 
 from atlas.engine import MemoryEngine
 
+from .malformed import NAMES
+
 BAD = "---\ntitle: *Draft*\n---\nNot fine.\n"
 FINE = "---\ntitle: Draft\n---\nFine.\n"
-NAMES = (
-    "📥 inbox/日本 café.md",
-    'has "quote".md',
-    "two\nlines.md",
-    "-rf.md",
-    " lead and trail .md",
-    "semi;$(touch pwned).md",
-)
 
 
 @pytest.fixture
