@@ -23,6 +23,15 @@ class Lod(StrEnum):
     L2 = "L2"
 
 
+class Tier(StrEnum):
+    """How near to the agent a memory is: before it, ready, in the index and the files, in Git's history alone."""
+
+    HOT = "hot"
+    WARM = "warm"
+    COLD = "cold"
+    FROZEN = "frozen"
+
+
 class Trust(StrEnum):
     """How far a memory may be relied on. Set by the channel it came through, never by its own text."""
 
@@ -176,6 +185,48 @@ class Hit:
     def display_text(self) -> str:
         """What to show at this hit's level of detail."""
         return {Lod.L0: self.label, Lod.L1: self.summary or self.label, Lod.L2: self.text}[self.lod]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One memory in a view. `tokens` is what it costs there; `tier` is where it was when the view was asked for.
+
+    `date` is ISO 8601 or "", `source` where the memory came from or "".
+    """
+
+    id: str
+    path: str
+    label: str
+    lod: Lod
+    tokens: int
+    tier: Tier = Tier.COLD
+    date: str = ""
+    source: str = ""
+    trust: str = Trust.CANDIDATE
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A memory that fits the question and not the budget; `expand` shows it."""
+
+    id: str
+    path: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is put in front of an agent: `text` never has more than `budget` tokens, and `tokens` of them.
+
+    `items` stand in the order of the text; `omitted`, best first, are those it has no room for.
+    """
+
+    text: str
+    tokens: int
+    budget: int
+    items: tuple[Shown, ...] = ()
+    omitted: tuple[Left, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
