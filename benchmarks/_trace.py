@@ -42,7 +42,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Dialogue:
-    """One dialogue as it was lived through; `vectors` is float32[turns, dim], the turns' own as queries, unit length."""
+    """One dialogue as it was lived through; `vectors` is float32[turns, dim]: each turn as a query, of length 1."""
 
     name: str
     turns: tuple[Turn, ...]
