@@ -22,7 +22,7 @@ from atlas.store import only_row
 if TYPE_CHECKING:
     import duckdb
 
-_FEWEST_ID_LETTERS = 4
+_FEWEST_ID_LETTERS, _FEWEST_LAST_LETTERS = 4, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ class Catalog:
         ]
 
     def find(self, name: str) -> Card:
-        """The memory a person means by an id (or its first letters), a path, a file name, a title or an alias.
+        """The memory a person means by an id (or its first or last letters), a path, a file name, a title or an alias.
 
-        The most exact reading wins; nothing but an id is matched by its beginning. Raises NotFound, Ambiguous.
+        The most exact reading wins; nothing but an id is matched by a part. Raises NotFound, Ambiguous.
         """
         wanted = unicodedata.normalize("NFC", name.strip())
         as_spelled: list[tuple[str, list[Any]]] = [("l.path = ?", [name])]
@@ -201,9 +201,12 @@ def _readings(name: str) -> list[tuple[str, list[Any]]]:
     ]
     if len(name) >= _FEWEST_ID_LETTERS and name.isascii() and name.isalnum():
         readings.append(("starts_with(l.ident, ?) OR starts_with(l.ident, ?)", [name.upper(), name.lower()]))
-    return [
-        *readings,
+    readings += [
         ("ends_with(nfc_normalize('/' || l.path), ?)", [f"/{plain}.md"]),
         ("lower(n.label) = lower(?)", [name]),
         ("contains(lower(n.aliases), lower(?))", [f"{SEP}{name}{SEP}"]),
     ]
+    # A view names memories so: ids made in the same minute begin alike.
+    if len(name) >= _FEWEST_LAST_LETTERS and name.isascii() and name.isalnum():
+        readings.append(("ends_with(l.ident, ?) OR ends_with(l.ident, ?)", [name.upper(), name.lower()]))
+    return readings

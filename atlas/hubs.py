@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from atlas import markdown
 from atlas.catalog import Card
 from atlas.errors import NotText
-from atlas.memory import Change
+from atlas.memory import HUB, Change
 from atlas.paths import check_path
 from atlas.source import decode, encode
 from atlas.survey import blob_id
 
-KIND = "hub"
 FOLDER = "clusters"
 #: A cluster of fewer memories gets no page.
 FEWEST = 3
@@ -53,7 +52,7 @@ def path_of(slug: str) -> str:
 def _members(cards: Iterable[Card]) -> dict[str, list[Card]]:
     members: dict[str, list[Card]] = defaultdict(list)
     for card in cards:
-        for slug in card.clusters if card.kind != KIND else ():
+        for slug in card.clusters if card.kind != HUB else ():
             members[slug].append(card)
     return members
 
@@ -93,7 +92,7 @@ def _updated(data: bytes, members: Sequence[Card]) -> bytes | None:
 def _page(slug: str, members: Sequence[Card]) -> str:
     title = _title(slug)
     return markdown.compose(
-        meta={"kind": KIND},
+        meta={"kind": HUB},
         label=title,
         summary=f"The memories of the cluster {title}.",
         detail="\n".join(_block(members)),

@@ -11,6 +11,9 @@ from typing import Any
 #: The kinds a memory can have; any other word a person writes is kept as it is.
 KINDS = ("fact", "episode", "decision", "preference", "skill", "tool", "note")
 
+#: The kind of a cluster's page of links, beside those: nobody says it of a memory.
+HUB = "hub"
+
 #: Tags under this prefix are cluster membership: `cluster/jwt`.
 CLUSTER_PREFIX = "cluster/"
 

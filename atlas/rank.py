@@ -146,14 +146,11 @@ def best(scores: Scores, voices: Sequence[Voice] = (), *, weights: Weights = DEF
     """The `k` best notes, once every other voice was heard. Equal scores stand in order of note ordinal."""
     if len(scores.note) == 0 or k <= 0:
         return _nothing()
-    total, found, heard = scores.note, scores.found, dict(scores.parts)
+    total, found, heard = total_of(scores, voices, weights), scores.found, dict(scores.parts)
     for voice in voices:
-        said = np.zeros(len(total), np.float32)
+        heard[voice.name] = said = np.zeros(len(total), np.float32)
         said[voice.note] = voice.value
-        weight = np.float32(getattr(weights, voice.name))
-        total = total + weight * said
-        found = None if found is None else found | (weight * said > 0)
-        heard[voice.name] = said
+        found = None if found is None else found | (np.float32(getattr(weights, voice.name)) * said > 0)
     chunks = scores.chunks
     starts = chunks.note_starts
     chosen = _top(total, chunks.note[starts], found, k)
@@ -163,6 +160,14 @@ def best(scores: Scores, voices: Sequence[Voice] = (), *, weights: Weights = DEF
         chunk=_best_chunks(scores, starts[chosen], chunks.note_sizes[chosen]),
         parts=MappingProxyType({name: _part(notes, chosen, floor=name != "vector") for name, notes in heard.items()}),
     )
+
+
+def total_of(scores: Scores, voices: Sequence[Voice], weights: Weights = DEFAULT) -> Floats:
+    """The score of every note, float32[notes], once every voice was heard."""
+    total = scores.note.copy() if voices else scores.note
+    for voice in voices:
+        total[voice.note] += np.float32(getattr(weights, voice.name)) * voice.value
+    return total
 
 
 def _standard(values: Floats) -> Floats:

@@ -12,6 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +36,8 @@ _OPENING, _CLOSING = "\"'“”‘’«»„*_([", "\"'“”‘’«»*_)].,;:!
 _BULLET = re.compile(r"^[ \t]*(?:[-*+]|>)[ \t]+", re.MULTILINE)
 _NO_LETTERS = re.compile(r"[\W_]+")
 _CODE = re.compile(r"`[^`]*`")
+#: Texts and paths whose reading is remembered: a view looks at a hundred, and mostly at the same as the last one did.
+_REMEMBERED = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,8 @@ class Candidate:
     """A hit and what tells it from its like.
 
     `note` numbers its content, `vec` is the row of its passage's vector, `written` the id in the file, "" without one;
-    `titled` says whether it has a title of its own, `valid` from when to when it holds.
+    `titled` says whether it has a title of its own, `valid` from when to when it holds; `ordinal` is its place among
+    the live notes.
     """
 
     hit: Hit
@@ -51,6 +55,7 @@ class Candidate:
     written: str = ""
     titled: bool = True
     valid: tuple[int | None, int | None] = (None, None)
+    ordinal: int = -1
 
 
 def fold(text: str) -> str:
@@ -69,6 +74,7 @@ def fold(text: str) -> str:
     return " ".join([*parts, *_words(plain[end:])])
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _letters(text: str) -> str:
     """Letters and digits alone: texts that fold alike have the same, and this takes a tenth of the time."""
     return _NO_LETTERS.sub("", unicodedata.normalize("NFC", text)).casefold()
@@ -80,6 +86,7 @@ def _words(text: str) -> list[str]:
     return [w if len(w) == 1 or w.startswith("-") else w.casefold().replace("’", "'") for w in stripped]
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def original(path: str) -> tuple[str, bool]:
     """The path that a copy's name says it was copied from, and whether only a sync program names files so.
 

@@ -106,7 +106,7 @@ class Reader:
         if not len(field.chunk):
             return None
         terms = words.query_weights(text)
-        cosine = self._cosine(field, query)
+        cosine = self.cosine(field, query)
         weights = rank.DEFAULT if cosine is None else self._weights
         postings = self._postings(field, list(terms))
         scores = rank.score(field.field, postings, len(terms), cosine, worth=list(terms.values()), weights=weights)
@@ -119,6 +119,10 @@ class Reader:
 
     def hits(self, look: Look, k: int, diversity: float = 0.0) -> list[Hit]:
         """The best `k` notes, copies grouped. `diversity` from 0 to 1 trades score for variety: see results.diverse."""
+        return [one.hit for one in self.distinct(look, k, diversity)]
+
+    def distinct(self, look: Look, k: int, diversity: float = 0.0) -> list[Candidate]:
+        """The same with what the hits do not say."""
         wanted = k * _POOL if diversity else k
         asked = wanted + _SPARE
         while True:
@@ -131,8 +135,8 @@ class Reader:
         if diversity and self.matrix is not None:
             scores = [g.hit.score for g in groups[:wanted]]
             places = results.diverse(scores, self._vectors([g.vec for g in groups[:wanted]]), diversity, k)
-            return [groups[place].hit for place in places]
-        return [group.hit for group in groups[:k]]
+            return [groups[place] for place in places]
+        return groups[:k]
 
     def candidates(self, look: Look, k: int) -> list[Candidate]:
         """The best `k` notes as they are, copies and all."""
@@ -142,7 +146,7 @@ class Reader:
         best = [int(field.chunk[place]) for place in shown]
         notes, passages = self.rows.listed(keys, look.filters.moment), self.rows.passages(best)
         found = []
-        for place, (path_key, chunk) in enumerate(zip(keys, best, strict=True)):
+        for place, (ordinal, path_key, chunk) in enumerate(zip(ranking.note, keys, best, strict=True)):
             note, passage = notes[path_key], passages[chunk]
             hit = Hit(
                 id=note.id, path=note.path, label=note.label or PurePosixPath(note.path).stem,
@@ -151,8 +155,14 @@ class Reader:
                 why=_why(ranking.why(place)),
             )  # fmt: skip
             vec, valid = int(field.vec[shown[place]]), (note.valid_from, note.valid_to)
-            found.append(Candidate(hit, note.note, vec, note.written, titled=bool(note.label), valid=valid))
+            found.append(
+                Candidate(hit, note.note, vec, note.written, titled=bool(note.label), valid=valid, ordinal=int(ordinal))
+            )
         return found
+
+    def linked(self, look: Look, ordinal: int) -> list[int]:
+        """The ordinals of the live notes that one links to or is linked from."""
+        return self._voices.linked(look.filters, look.live.paths, ordinal)
 
     def path_of(self, ident: str, filters: Filters) -> str:
         """Where the memory of this id lies in the listing these filters choose from, "" if it does not."""
@@ -169,7 +179,7 @@ class Reader:
         term = np.repeat(np.arange(len(found), dtype=np.int32), [len(chunk) for chunk, _ in found])
         return Postings(term, chunk, tf.astype(np.int32))
 
-    def _cosine(self, field: Live, query: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
+    def cosine(self, field: Live, query: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
         """Cosine of the query with every live passage; None when either side has no vector."""
         if query is None or self.matrix is None or not query.any():
             return None

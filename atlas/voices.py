@@ -55,6 +55,13 @@ class Voices:
         ]
         return [voice for voice in found if voice is not None], named.ambiguous if named else ()
 
+    def linked(self, filters: Filters, paths: NDArray[np.int64], ordinal: int) -> list[int]:
+        """The ordinals of the notes at the other ends of one's links."""
+        if not self._known()[0]:
+            return []
+        graph = self._graph(filters, paths)
+        return [int(n) for n in np.unique(graph.there[graph.here == ordinal])]
+
     def _time(self, text: str, filters: Filters, paths: NDArray[np.int64]) -> Voice | None:
         named = spans(text, config.now())
         return times.voice(named, self._dated(filters, paths)) if named else None

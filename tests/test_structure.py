@@ -16,6 +16,7 @@ SQL = re.compile(r"\b(SELECT .* FROM|INSERT INTO|DELETE FROM|CREATE TABLE|UPDATE
 SQL_ROOMS = {
     *("store", "embedding", "shelf", "listing", "index", "moments"),
     *("links", "names", "times", "voices", "live", "search", "rows", "resident", "fine", "snapshot", "catalog"),
+    "stage",
 }
 
 
@@ -114,6 +115,7 @@ def test_only_the_vault_writes_memory_files():
         "store",
         "vectors",
         "pending",
+        "journal",
         "staging",
         "commits",
         "history",

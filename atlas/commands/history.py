@@ -33,7 +33,7 @@ def _show(door: Door, entries: Sequence[Entry], as_json: bool) -> int:
 def log(door: Door, id: str | None, limit: int, as_json: bool) -> int:
     """Show the history of the vault or of one memory, newest first.
 
-    ID may be an id or its first letters, a path, a title or an alias; the memory may be gone by now.
+    ID may be an id or its first or last letters, a path, a title or an alias; the memory may be gone by now.
     """
     with door.engine() as engine:
         name = id and door.place(engine.config.root, id)

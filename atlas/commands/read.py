@@ -72,7 +72,7 @@ def search(
 def show(door: Door, id: str, lod: str, as_of: str | None, as_json: bool) -> int:
     """Show one memory at a level of detail.
 
-    ID may be an id or its first letters, a path, a title or an alias.
+    ID may be an id or its first or last letters, a path, a title or an alias.
     """
     with door.engine() as engine:
         memory = engine.expand(door.place(engine.config.root, id), as_of=as_of)

@@ -29,7 +29,7 @@ def why_not(
     """Say why a search does not return a memory.
 
     Gone, not indexed, filtered out, a copy of a hit, outranked (by which, and in which ranker), or too weak to be an
-    answer. Give the options of that search. ID may be an id or its first letters, a path, a title or an alias.
+    answer. Give the options of that search. ID may be an id or its first or last letters, a path, a title or an alias.
     """
     with door.engine() as engine:
         name = door.place(engine.config.root, id)

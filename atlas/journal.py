@@ -1,0 +1,89 @@
+"""The journal: what was shown and opened, a JSON object a line in `.atlas/journal`, a file a month. It only grows.
+
+It is what a person's use leaves behind: losing it costs usage counts, and nothing else. It names memories by their
+ids and holds none of their words, nor those of a question.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from atlas.config import Config
+
+FOLDER = "journal"
+VIEW, EXPAND = "view", "expand"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One reading. `time` is ISO 8601 in UTC, `op` one of VIEW and EXPAND; `shown` has each memory's id and its level.
+
+    `needed` are the ids that ranked first, whatever was shown; `scope` is the prefix they were asked for in.
+    """
+
+    time: str
+    op: str
+    session: str
+    scope: str
+    shown: Mapping[str, str]
+    needed: tuple[str, ...] = ()
+
+
+def append(config: Config, event: Event) -> None:
+    """Write an event at the end: whole, in one call, so that many processes can."""
+    folder = config.state / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    line = json.dumps(_fields(event), ensure_ascii=False, separators=(",", ":")) + "\n"
+    with (folder / f"{event.time[:7]}.jsonl").open("ab+", buffering=0) as stream:
+        # What a full disk cut short must not take the next line with it.
+        torn = stream.seek(0, os.SEEK_END) and not _ends_a_line(stream.fileno())
+        stream.write((b"\n" if torn else b"") + line.encode("utf-8", "surrogateescape"))
+
+
+def read(config: Config) -> Iterator[Event]:
+    """All events, oldest first; lines that are none are passed over."""
+    folder = config.state / FOLDER
+    for file in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
+        for line in file.read_bytes().splitlines():
+            event = _event(line)
+            if event is not None:
+                yield event
+
+
+def files(config: Config) -> list[Path]:
+    """The files of the journal, oldest first."""
+    folder = config.state / FOLDER
+    return sorted(folder.glob("*.jsonl")) if folder.is_dir() else []
+
+
+def _fields(event: Event) -> dict[str, Any]:
+    return {
+        "time": event.time,
+        "op": event.op,
+        "session": event.session,
+        "scope": event.scope,
+        "shown": dict(event.shown),
+        "needed": list(event.needed),
+    }
+
+
+def _event(line: bytes) -> Event | None:
+    try:
+        found = json.loads(line)
+        shown = {str(id): str(lod) for id, lod in found["shown"].items()}
+        time, op, session, scope = (str(found[name]) for name in ("time", "op", "session", "scope"))
+        return Event(time, op, session, scope, shown, tuple(map(str, found["needed"])))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _ends_a_line(descriptor: int) -> bool:
+    size = os.fstat(descriptor).st_size
+    os.lseek(descriptor, size - 1, os.SEEK_SET)
+    return os.read(descriptor, 1) == b"\n"
