@@ -51,6 +51,7 @@ class Config:
     upkeep_seconds: float = 30.0
     hooks_seconds: float = 5.0
     private: tuple[str, ...] = ("private/",)
+    tokenizer: str = ""
     actor: str = ""
 
     @property
@@ -75,6 +76,7 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
     "hooks": {"seconds": "hooks_seconds"},
     "share": {"private": "private"},
     "index": {"lock_seconds": "lock_seconds"},
+    "scene": {"tokenizer": "tokenizer"},
 }
 
 
@@ -175,7 +177,7 @@ def _checked(file: Path, where: str, name: str, value: Any) -> Any:
     if name == "embedding" and value in EMBEDDINGS:
         return value
     if (
-        name in {"model", "api_base", "reranker", "llm_model", "llm_api_base"}
+        name in {"model", "api_base", "reranker", "llm_model", "llm_api_base", "tokenizer"}
         and isinstance(value, str)
         and "@" not in value
     ):  # no passwords in a file

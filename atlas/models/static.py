@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,14 +37,8 @@ class StaticEmbedder:
     dim = 256
 
     def __init__(self, _wanted: Choice | None = None) -> None:
-        spec = importlib.util.find_spec("wordllama")
-        if spec is None or not spec.submodule_search_locations:
-            raise Unavailable("The package wordllama is missing: run `pip install memory-atlas` again.")
-        folder = Path(spec.submodule_search_locations[0])
-        self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        self._table = _map_table(folder / _WEIGHTS)
+        self._tokenizer = tokenizer()
+        self._table = _map_table(_folder() / _WEIGHTS)
 
     @cached_property
     def _floats(self) -> NDArray[np.float32]:
@@ -70,6 +64,22 @@ class StaticEmbedder:
         """The vector of a question, shape (256,)."""
         vector: NDArray[np.float32] = self.embed([text])[0]
         return vector
+
+
+@cache
+def tokenizer() -> Tokenizer:
+    """The tokenizer of the table, loaded once in a process: it also counts the tokens of views."""
+    loaded = Tokenizer.from_file(str(_folder() / _TOKENIZER))
+    loaded.no_padding()
+    loaded.no_truncation()
+    return loaded
+
+
+def _folder() -> Path:
+    spec = importlib.util.find_spec("wordllama")
+    if spec is None or not spec.submodule_search_locations:
+        raise Unavailable("The package wordllama is missing: run `pip install memory-atlas` again.")
+    return Path(spec.submodule_search_locations[0])
 
 
 def _map_table(file: Path) -> NDArray[np.float16]:
