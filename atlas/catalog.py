@@ -15,7 +15,7 @@ import numpy as np
 from atlas.errors import Ambiguous, NotFound
 from atlas.keys import SEP, handle, parted
 from atlas.live import Filters
-from atlas.memory import CLUSTER_PREFIX, Finding, Scope
+from atlas.memory import CLUSTER_PREFIX, Finding, Lod, Scope
 from atlas.resolver import Known
 from atlas.store import only_row
 
@@ -155,14 +155,14 @@ class Catalog:
         return int(only_row(self._con, query, bound)[0])
 
     def numbers(self) -> dict[str, Any]:
-        """How many memories: all, per kind, tier, cluster. The cache's figures need a session, and are None before."""
+        """How many memories: all, per kind, tier, cluster, and fullest level of detail."""
         cards = self.cards()
         return {
             "memories": len(cards),
             "kinds": dict(Counter(card.kind for card in cards).most_common()),
             "tiers": self.tiers(),
             "clusters": dict(Counter(slug for card in cards for slug in card.clusters).most_common()),
-            "cache": {"hit_rate": None, "prefetch_accuracy": None},
+            "lods": self.lods(),
         }
 
     def tiers(self) -> dict[str, int]:
@@ -176,6 +176,17 @@ class Catalog:
                 bound,
             ).fetchall()
         )
+
+    def lods(self) -> dict[str, int]:
+        """Number of memories by the fullest level they have: a text, or nothing beside a label."""
+        where, bound = Filters(self._scope).sql()
+        (whole, told) = only_row(
+            self._con,
+            "SELECT count(*), count(*) FILTER (EXISTS (SELECT 1 FROM chunks c WHERE c.note = n.note AND c.seq >= 1)) "
+            f"FROM listing l JOIN notes n USING (note) WHERE {where}",
+            bound,
+        )
+        return {Lod.L2.value: told, Lod.L0.value: whole - told}
 
     def findings(self) -> list[Finding]:
         """Every file not indexed in full, and everything found in the others, by path and line."""

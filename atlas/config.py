@@ -51,6 +51,9 @@ class Config:
     upkeep_seconds: float = 30.0
     hooks_seconds: float = 5.0
     private: tuple[str, ...] = ("private/",)
+    view_tokens: int = 2000
+    warm_tokens: int = 100_000
+    always_share: float = 0.15
     tokenizer: str = ""
     actor: str = ""
 
@@ -59,6 +62,9 @@ class Config:
         """The folder of everything derived, ignored by Git."""
         return self.root / STATE
 
+
+#: Settings that are whole numbers, and the least each may be.
+_LEAST = {"max_note_bytes": 1, "view_tokens": 0, "warm_tokens": 0}
 
 #: Where each setting of `atlas.toml` goes: section, key → field of Config.
 _KEYS: Mapping[str, Mapping[str, str]] = {
@@ -76,7 +82,12 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
     "hooks": {"seconds": "hooks_seconds"},
     "share": {"private": "private"},
     "index": {"lock_seconds": "lock_seconds"},
-    "scene": {"tokenizer": "tokenizer"},
+    "scene": {
+        "budget": "view_tokens",
+        "warm_tokens": "warm_tokens",
+        "always_share": "always_share",
+        "tokenizer": "tokenizer",
+    },
 }
 
 
@@ -184,8 +195,10 @@ def _checked(file: Path, where: str, name: str, value: Any) -> Any:
         return value.strip()
     if name in {"commit", "download", "upkeep_on_merge"} and isinstance(value, bool):
         return value
-    if name == "max_note_bytes" and isinstance(value, int) and not isinstance(value, bool) and value > 0:
+    if type(value) is int and value >= _LEAST.get(name, value + 1):
         return value
-    if name.endswith("_seconds") and isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+    if type(value) in {int, float} and (
+        (name == "always_share" and 0 <= value <= 1) or (name.endswith("_seconds") and value > 0)
+    ):
         return float(value)
     raise UsageError(f"{file}: {where} cannot be {value!r}; docs/settings.md lists what it takes.")

@@ -18,6 +18,7 @@ from atlas import (
     derive,
     edits,
     health,
+    kept,
     past,
     template,
     vault,
@@ -88,13 +89,21 @@ class MemoryEngine(TendingEngine):
         scope: str | None = None,
         embedding_model: str | None = None,
         actor: str | None = None,
+        max_memory_tokens: int | None = None,
         create: bool = True,
         resident: bool = True,
     ) -> None:
         root = Path(storage_path).resolve()
         if create and (not root.exists() or (root.is_dir() and not any(root.iterdir()))):
             template.create(root)
-        super().__init__(root, scope=scope, embedding_model=embedding_model, actor=actor, resident=resident)
+        super().__init__(
+            root,
+            scope=scope,
+            embedding_model=embedding_model,
+            actor=actor,
+            max_memory_tokens=max_memory_tokens,
+            resident=resident,
+        )
         self._hand = Hand(self.config, self._index, self._repository)
 
     # ---------------------------------------------------------------- writing
@@ -140,6 +149,8 @@ class MemoryEngine(TendingEngine):
             record = Record("ingest", plan.subject, actor=self.config.actor, memories=tuple(d.id for d in plan.drafts))
             applied = self._hand.apply(passed, record) if changes else Applied(())
         stored = tuple(Stored(d.id, d.path, d.label) for d in plan.drafts)
+        for session in list(self._sessions.values()):
+            session.stored((one.id, one.path) for one in stored)
         return Ingested(stored, plan.duplicates, plan.per_text, applied)
 
     def edit(self, name: str, edit: Callable[[str], str], *, reason: str = "", op: str = "edit") -> Applied:
@@ -185,9 +196,11 @@ class MemoryEngine(TendingEngine):
             return clusters.bundle(catalog.cards(), name)
 
     def stats(self) -> dict[str, Any]:
-        """What is there, in numbers."""
+        """What is there, in numbers, and how well the sessions of this scope do."""
+        self.rest()
         with self._catalog() as catalog:
-            return catalog.numbers()
+            numbers = catalog.numbers()
+        return {**numbers, "cache": kept.summary(self.config, numbers["memories"])}
 
     def why_not(
         self,

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -20,14 +21,15 @@ from atlas.dates import when
 from atlas.errors import NotAVault, OutsideVault, UsageError
 from atlas.listing import Report
 from atlas.live import Filters
-from atlas.memory import Hit, Scope
+from atlas.memory import Hit, Scope, View
 from atlas.revision import Revisions
-from atlas.search import Look, Ranker, Reader
+from atlas.search import Asked, Look, Ranker, Reader
 from atlas.snapshot import Index
 
 if TYPE_CHECKING:
     from atlas.fine import Fine
     from atlas.identity import Lineage
+    from atlas.session import Session
 
 #: So many first hits a reranker reads.
 _RERANKED = 30
@@ -74,15 +76,25 @@ class ReadingEngine:
         scope: str | None = None,
         embedding_model: str | None = None,
         actor: str | None = None,
+        max_memory_tokens: int | None = None,
         resident: bool = True,
     ) -> None:
         root = Path(storage_path).resolve()
         if not (root / config.MARKER).is_file():
             raise NotAVault(str(root))
-        self.config = config.load(root, scope=Scope(scope) if scope else None, embedding=embedding_model, actor=actor)
+        self.config = config.load(
+            root,
+            scope=Scope(scope) if scope else None,
+            embedding=embedding_model,
+            actor=actor,
+            view_tokens=max_memory_tokens,
+        )
         self._revisions = Revisions(self.config.root)
         self._index = Index(self.config, self._lineage, keep=resident)
+        self._resident = resident
         self._fine: Fine | None = None
+        self._sessions: dict[str, Session] = {}
+        self._opening = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -93,12 +105,21 @@ class ReadingEngine:
         self.close()
 
     def close(self) -> None:
-        """Let go of memory. Nothing is lost without it."""
+        """Finish what follows the last views, and let go of memory. Nothing a person wrote is lost without it."""
+        with self._opening:
+            sessions, self._sessions = list(self._sessions.values()), {}
+        for session in sessions:
+            session.close()
         self._index.close()
+
+    def rest(self) -> None:
+        """Finish what follows the last views, and save what the sessions know."""
+        for session in list(self._sessions.values()):
+            session.rest()
 
     def said(self) -> list[str]:
         """What a person should know of repairs made since the last call."""
-        said = self._index.said()
+        said = [*self._index.said(), *(line for session in self._sessions.values() for line in session.said())]
         if self._fine is not None:
             more, self._fine.said = self._fine.said, []
             said += more
@@ -134,11 +155,10 @@ class ReadingEngine:
         wanted = max(k, _RERANKED) if reranker else k
 
         def look(rankers: Sequence[Ranker] = ()) -> Found:
-            with self._reader_for(as_of) as (reader, moment, clock):
-                vector = self._index.query_vector(query)
-                seen = reader.look(query, vector, replace(filters, moment=moment), rankers, clock=clock)
+            with self._asked(query, filters, as_of, rankers) as asked:
+                reader, seen = asked.reader, asked.look
                 hits = reader.hits(seen, wanted, diversity) if seen and (seen.enough or not abstain) else ()
-                return _found(tuple(hits), moment or reader.head, seen)
+                return _found(tuple(hits), asked.moment or reader.head, seen)
 
         found = look() if mode == "fast" else self._finer().search(query, look)
         if reranker and found.hits:  # with the index closed: a model takes seconds to load
@@ -151,22 +171,61 @@ class ReadingEngine:
         """The hits of `search`, best first."""
         return list(self.search(query, k=k, **filters).hits)
 
+    def view(
+        self,
+        query: str,
+        *,
+        budget: int | None = None,
+        session: str = "main",
+        order: str = "stable",
+        as_of: str | None = None,
+        **filters: Any,
+    ) -> View:
+        """What to put in front of an agent that is asked this: prompt text of at most `budget` tokens.
+
+        Each memory is shown at the level that is worth its tokens; pinned ones and preferences come first. It goes on
+        from the last view of the session of this name; see `Session.view`.
+        """
+        return self.session(session).view(query, budget=budget, order=order, as_of=as_of, **filters)
+
+    def session(self, name: str = "main") -> Session:
+        """The conversation of this name in this engine's scope, as it was left; a new one if there was none."""
+        with self._opening:
+            if name not in self._sessions:
+                make = import_module("atlas.session").Session  # loaded when asked for: a search does without it
+                self._sessions[name] = make(self.config, self._asking, name, resident=self._resident)
+            return self._sessions[name]
+
     def refresh(
         self, *, full: bool = False, rebuild: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> Report:
         """Bring the index up to date and report; every search does the same by itself."""
         return self._index.refresh(full=full, rebuild=rebuild, embed=True, progress=progress)
 
+    def _asking(self, query: str, *, as_of: str | None = None, **filters: Any) -> AbstractContextManager[Asked]:
+        """A question of a session."""
+        return self._asked(query, self._filters(**filters), as_of)
+
     def _filters(
         self,
-        kind: Sequence[str],
-        tag: Sequence[str],
-        cluster: Sequence[str],
-        scope: str | None,
-        valid_at: str | None,
+        kind: Sequence[str] = (),
+        tag: Sequence[str] = (),
+        cluster: Sequence[str] = (),
+        scope: str | None = None,
+        valid_at: str | None = None,
     ) -> Filters:
         tags = tuple(t.lstrip("#") for t in tag)
         return Filters(Scope(self._scope(scope)), tuple(kind), tags, tuple(cluster), _micros(valid_at))
+
+    @contextmanager
+    def _asked(
+        self, query: str, filters: Filters, as_of: str | None = None, rankers: Sequence[Ranker] = ()
+    ) -> Iterator[Asked]:
+        """A question put to the vault as it is, or as it was."""
+        with self._reader_for(as_of) as (reader, moment, clock):
+            vector = self._index.query_vector(query)
+            look = reader.look(query, vector, replace(filters, moment=moment), rankers, clock=clock)
+            yield Asked(reader, look, vector, moment)
 
     @contextmanager
     def _reader_for(self, as_of: str | None) -> Iterator[tuple[Reader, str, float | None]]:

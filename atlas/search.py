@@ -202,6 +202,16 @@ class Reader:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that was put: to whom, what they said (None where nothing may be seen), its vector, and as of when."""
+
+    reader: Reader
+    look: Look | None
+    vector: NDArray[np.float32] | None
+    moment: str = ""
+
+
 #: One more ranker: what it says of the notes of a search.
 Ranker = Callable[[Reader, Look], Sequence[rank.Voice]]
 

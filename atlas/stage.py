@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,9 +20,13 @@ if TYPE_CHECKING:
     from atlas.rows import Listed, Passage
     from atlas.search import Look, Reader
 
-#: Neighbours in a thread, siblings in a cluster, ends of links: so many of each are told.
+#: So many neighbours on either side in a thread, and so many ends of links, are told.
 _NEAR = 3
 _MANY = 12
+#: How many of the best are looked at, at the least and at the most, and what they cost: a word of the index stands for
+#: so many tokens of the text, since the commonest are not counted, and an item for so many more.
+_FEWEST, _MOST = 20, 200
+_TOKENS_A_WORD, _TOKENS_AN_ITEM = 1.6, 15
 #: What is always before the agent steers it, so nothing doubtful may get there by calling itself a preference.
 _DOUBTED = (Trust.REJECTED, Trust.UNTRUSTED, Trust.CONTESTED, Trust.STALE)
 
@@ -72,9 +76,23 @@ class Stage:
         self._reader, self._look = reader, look
         self._total = rank.total_of(look.scores, look.voices, look.weights)
 
-    def found(self, k: int) -> list[Seen]:
-        """The best `k` memories, copies grouped, what was rejected left out."""
-        found = self._reader.distinct(self._look, k)
+    @property
+    def token(self) -> str:
+        """What names the database that numbers contents: a rebuilt one numbers them anew."""
+        return self._reader.generation.partition(":")[0]
+
+    @property
+    def best(self) -> float:
+        """The score of the first memory of the whole ranking."""
+        return float(self._total.max(initial=0.0))
+
+    def rank(self, one: Seen) -> int:
+        """The place of a memory in the whole ranking, from 1."""
+        return 1 + int(np.count_nonzero(self._total > one.score))
+
+    def found(self, tokens: int) -> list[Seen]:
+        """The best memories, copies grouped, what was rejected left out; as many as have about so many tokens."""
+        found = self._reader.distinct(self._look, self._depth(tokens))
         seen = self._seen([one.ordinal for one in found if one.hit.trust != Trust.REJECTED])
         return sorted(seen, key=lambda one: -one.score)
 
@@ -110,6 +128,14 @@ class Stage:
     def texts(self, chunks: Sequence[int]) -> Mapping[int, Passage]:
         """Passages by their numbers."""
         return self._reader.rows.passages(chunks)
+
+    def _depth(self, tokens: int) -> int:
+        """How many of the best have so many tokens, by the words the index has counted."""
+        field, ranked = self._look.live.field, self._look.best(_MOST).note
+        starts, sizes = field.note_starts[ranked], field.note_sizes[ranked]
+        counts = [int(field.words[start : start + size].sum()) for start, size in zip(starts, sizes, strict=True)]
+        filled = np.cumsum([_TOKENS_A_WORD * count + _TOKENS_AN_ITEM for count in counts])
+        return min(max(int(np.searchsorted(filled, tokens)) + 1, _FEWEST), _MOST)
 
     def _standing(self) -> Standing:
         filters = self._look.filters
@@ -150,38 +176,38 @@ class Stage:
 class Surroundings:
     """What stands around memories: in their thread, their clusters, at the ends of their links. Ids in, ids out.
 
-    `paths` knows the paths of the ids that will be asked about. To be used while its reader is.
+    `paths` has the paths of the ids that are known; those of all that is found are added. To be used while its reader
+    is.
     """
 
-    def __init__(self, reader: Reader, look: Look, paths: Mapping[str, str]) -> None:
+    def __init__(self, reader: Reader, look: Look, paths: MutableMapping[str, str]) -> None:
         self._reader, self._look, self._paths = reader, look, paths
+
+    def known(self, id: str) -> bool:
+        """Whether the filters let it through now."""
+        return bool(self._ordinals([id]))
 
     def neighbours(self, id: str) -> Sequence[str]:
         """The memories before and after it in its thread, nearest first."""
         (here,) = self._ordinals([id]) or (None,)
         if here is None:
             return ()
-        field = self._look.live.field
-        thread = field.thread[field.note_starts]
+        threads = self._look.live.field.thread[self._look.live.field.note_starts]
         steps = [here + sign * away for away in range(1, _NEAR + 1) for sign in (1, -1)]
-        return self._ids([n for n in steps if 0 <= n < len(thread) and thread[n] == thread[here]])
+        return self._ids([n for n in steps if 0 <= n < len(threads) and threads[n] == threads[here]])
 
     def linked(self, id: str) -> Sequence[str]:
         """The memories it links to, and those that link to it."""
         (here,) = self._ordinals([id]) or (None,)
-        if here is None:
-            return ()
-        return self._ids(self._reader.linked(self._look, here)[:_MANY])
+        return () if here is None else self._ids(self._reader.linked(self._look, here)[:_MANY])
 
-    def siblings(self, id: str) -> Sequence[str]:
-        """Other members of its clusters."""
-        path = self._paths.get(id)
-        if path is None:
-            return ()
-        number = key(path)
-        members = self._members()
-        keys = [other for group in members.values() if number in group for other in group if other != number]
-        return self._ids(_ordinals(self._look, list(dict.fromkeys(keys))[:_MANY]))
+    def clusters(self, id: str) -> Sequence[str]:
+        """The clusters it belongs to."""
+        return self._grouped()[1].get(key(self._paths[id]), ()) if id in self._paths else ()
+
+    def members(self, cluster: str) -> Sequence[str]:
+        """The memories of a cluster, by path."""
+        return self._ids(_ordinals(self._look, self._grouped()[0].get(cluster, ())))
 
     def nearest(self, vector: NDArray[np.float32], k: int) -> list[tuple[str, float]]:
         """The memories whose passages are nearest to a vector, with their cosines; none where there are no vectors."""
@@ -196,25 +222,27 @@ class Surroundings:
         ids = self._ids(top.tolist())
         return [(id, float(best[n])) for id, n in zip(ids, top.tolist(), strict=True)]
 
-    def _members(self) -> Mapping[str, Sequence[int]]:
+    def _grouped(self) -> tuple[Mapping[str, Sequence[int]], Mapping[int, Sequence[str]]]:
+        """Cluster → members and member → clusters, by the keys of their paths; asked once for a state of the index."""
         kept = self._look.live.kept
-        if "members" not in kept:
-            kept["members"] = self._load_members()
-        found: Mapping[str, Sequence[int]] = kept["members"]
+        if "grouped" not in kept:
+            kept["grouped"] = self._load_groups()
+        found: tuple[dict[str, list[int]], dict[int, tuple[str, ...]]] = kept["grouped"]
         return found
 
-    def _load_members(self) -> dict[str, list[int]]:
+    def _load_groups(self) -> tuple[dict[str, list[int]], dict[int, tuple[str, ...]]]:
         where, values = self._look.filters.sql()
         rows = self._reader.con.execute(
             f"SELECT l.path_key, n.tags FROM {self._look.filters.table} l JOIN notes n USING (note) "
             f"WHERE {where} AND contains(n.tags, '{CLUSTER_PREFIX}') ORDER BY l.path",
             values,
         ).fetchall()
-        found: dict[str, list[int]] = {}
-        for number, tags in rows:
-            for slug in _clusters(tags):
-                found.setdefault(slug, []).append(number)
-        return found
+        clusters = {number: _clusters(tags) for number, tags in rows}
+        members: dict[str, list[int]] = {}
+        for number, slugs in clusters.items():
+            for slug in slugs:
+                members.setdefault(slug, []).append(number)
+        return members, clusters
 
     def _ordinals(self, ids: Iterable[str]) -> list[int]:
         return _ordinals(self._look, [key(self._paths[id]) for id in ids if id in self._paths])
@@ -222,6 +250,7 @@ class Surroundings:
     def _ids(self, ordinals: Sequence[int]) -> list[str]:
         keys = [int(self._look.live.paths[n]) for n in ordinals]
         listed = self._reader.rows.listed(keys, self._look.filters.moment)
+        self._paths.update((row.id, row.path) for row in listed.values())
         return [listed[number].id for number in keys]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -141,6 +142,61 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     with console.capture() as captured:
         console.print(drawn)
     return captured.get().rstrip()
+
+
+def share(value: float | None) -> str:
+    """A share as a percentage; "-" where nothing has happened yet."""
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def cache(found: Mapping[str, Any]) -> dict[str, str]:
+    """How well the sessions do, as facts; {} before there is one."""
+    if not found["turns"]:
+        return {}
+    tiers = ", ".join(f"{name} {count:,}" for name, count in found["tiers"].items())
+    shares = ("hit_rate", "prefetch_accuracy", "prefetch_coverage", "prefix_reuse", "regret")
+    return {
+        "in front": f"{tiers}; {counted(found['turns'], 'view')} in {counted(len(found['sessions']), 'session')}",
+        **{name.replace("_", " "): share(found[name]) for name in shares},
+    }
+
+
+def sessions(found: Mapping[str, Any]) -> Any:
+    """The tiers of each session and what is in front of its agent, drawn by rich."""
+    from rich.console import Group  # noqa: PLC0415 - 50 ms that a pipe does not pay
+    from rich.progress_bar import ProgressBar  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    parts: list[Any] = []
+    for one in found["sessions"]:
+        head = f"{printable(one['session'])} {printable(one['scope'])} · {counted(one['turns'], 'view')}"
+        numbers = ("hit_rate", "prefetch_accuracy", "prefix_reuse", "regret")
+        told = " · ".join(f"{name.replace('_', ' ')} {share(one[name])}" for name in numbers)
+        tiers = Table.grid(padding=(0, 2))
+        for name, tier in one["tiers"].items():
+            filled = ProgressBar(total=max(tier["room"], 1), completed=tier["tokens"], width=24)
+            said = f"{counted(tier['memories'], 'memory')}, {tier['tokens']:,} of {tier['room']:,} tokens"
+            tiers.add_row(name, filled, said)
+        lines = [f"  {printable(item['text'])}" for item in one["view"]]
+        parts += [
+            Text(head, style="bold"),
+            Text(told),
+            tiers,
+            Text("\n".join(lines), no_wrap=True, overflow="ellipsis"),
+        ]
+    cold = f"{counted(found['tiers']['cold'], 'memory')} cold"
+    return Group(*(parts or [Text("No session has asked for a view yet: `atlas view QUERY` does.")]), Text(cold))
+
+
+def live(look: Callable[[], Any], seconds: float) -> None:
+    """Draw what `look` returns anew every so many seconds, until the reader interrupts it."""
+    from rich.live import Live  # noqa: PLC0415
+
+    with Live(look(), auto_refresh=False) as drawn:
+        while True:
+            time.sleep(seconds)
+            drawn.update(look(), refresh=True)
 
 
 @contextmanager

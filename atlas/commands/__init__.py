@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("bundle", "Write memories to a JSON bundle."),
     "import": ("bundle", "Read memories from a JSON bundle."),
     "search": ("read", "Find memories by their words and their meaning."),
+    "view": ("scene", "Print the memories an agent would get for a question, within a budget of tokens."),
     "why-not": ("whynot", "Say why a search does not return a memory."),
     "show": ("read", "Show one memory at a level of detail."),
     "clusters": ("read", "List the clusters, or the memories of one."),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from atlas import view
 from atlas.commands._door import Door, emit, filter_options, json_option
 from atlas.memory import Lod
+
+if TYPE_CHECKING:
+    from atlas.config import Config
 
 
 @click.command()
@@ -114,14 +118,34 @@ def clusters(door: Door, name: str | None, as_json: bool) -> int:
 
 
 @click.command()
+@click.option("--watch", is_flag=True, help="Go on showing the tiers of every session, as agents use them.")
+@click.option("--seconds", default=1.0, show_default=True, type=click.FloatRange(0.1, 3600), help="How often to look.")
 @json_option
 @click.pass_obj
-def stats(door: Door, as_json: bool) -> int:
-    """Count what is there."""
+def stats(door: Door, watch: bool, seconds: float, as_json: bool) -> int:
+    """Count what is there, and say how well views are served.
+
+    The hit rate is the share of memories that were ready before they were needed, prefetch accuracy the share of those
+    made ready that the very next view needed, prefix reuse the share of a view that is the beginning of the last one,
+    regret the share of the best ten that a view does not show because it goes on from the last one.
+    """
     with door.engine() as engine:
         numbers = engine.stats()
+        if watch:
+            _watch(engine.config, numbers["memories"], seconds, as_json=as_json)
     if as_json:
         emit(numbers)
     else:
-        click.echo(view.facts({name: view.listed(value) for name, value in numbers.items()}))
+        plain = {name: view.listed(value) for name, value in numbers.items() if name != "cache"}
+        click.echo(view.facts({**plain, **view.cache(numbers["cache"])}))
     return 0
+
+
+def _watch(config: Config, memories: int, seconds: float, *, as_json: bool) -> None:
+    """Show the sessions until interrupted: drawn, or an object a line."""
+    from atlas import kept
+
+    while as_json:
+        emit(kept.summary(config, memories))
+        time.sleep(seconds)
+    view.live(lambda: view.sessions(kept.summary(config, memories)), seconds)

@@ -1,0 +1,221 @@
+"""What follows an answer, in a thread of its own: journal, tiers, learning, making ready what comes next, saving.
+
+Nothing here changes an answer that was given, and an error here is said, not raised: the next view is as good without.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from atlas import config, journal, kept, order, prefetch
+from atlas.cache import NEEDED, Held
+from atlas.errors import AtlasError
+from atlas.stage import Stage, Surroundings
+
+if TYPE_CHECKING:
+    import threading
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from atlas.cast import Cast, Prepared
+    from atlas.config import Config
+    from atlas.kept import Kept
+    from atlas.scene import Candidate, Level
+    from atlas.search import Asked
+
+#: How a question is put to the index: its text, `as_of` and what narrows it.
+Ask = Callable[..., AbstractContextManager["Asked"]]
+
+#: The state is written at most so often; what is lost with a process is learned since, and the journal has the rest.
+_SAVE_SECONDS = 1.0
+_KNOWN_PATHS = 20_000
+#: A thread just woken would take the interpreter from the caller, who has not even returned, for 5 ms.
+_AFTER_SECONDS = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A view that was given. `ranked` are the ids found, best first; `paths` those of all that were looked at.
+
+    `shown` has the level of each item, `made` what is prepared of it. `before` and `after` are the last view's text and
+    this one's; `candidates` and `room` are what it was composed of and within how many tokens.
+    """
+
+    vector: NDArray[np.float32] | None
+    ranked: tuple[str, ...]
+    paths: Mapping[str, str]
+    shown: Mapping[str, Level]
+    made: Mapping[str, Prepared]
+    candidates: tuple[Candidate, ...]
+    room: int
+    tokens: int
+    before: str
+    after: str
+
+
+class _Everything:
+    """Holds all there is: nothing is to be made ready for a process that ends with its answer."""
+
+    def __contains__(self, id: object) -> bool:
+        return True
+
+
+class Afterwards:
+    """The work after the answers of one session. `mutex` is the session's."""
+
+    def __init__(
+        self, config: Config, state: Kept, cast: Cast, ask: Ask, mutex: threading.RLock, *, resident: bool
+    ) -> None:
+        self._config, self._kept, self._cast, self._ask, self._mutex = config, state, cast, ask, mutex
+        self._resident = resident
+        self._worker: ThreadPoolExecutor | None = None
+        self._pending: list[Future[None]] = []
+        self._paths: dict[str, str] = {id: path for id, (path, _) in state.shown.items()}
+        self._stored: list[str] = []
+        self._said: list[str] = []
+        self._saved = 0.0
+        self._dirty = False
+
+    def answered(self, answer: Answer) -> None:
+        """Do what follows this answer, soon."""
+        self._submit(lambda: self._follow(answer))
+
+    def stored(self, memories: Sequence[tuple[str, str]]) -> None:
+        """Make memories just written ready, soon; each is an id and a path."""
+        self._submit(lambda: self._take(memories))
+
+    def settle(self) -> None:
+        """Wait until it is done."""
+        pending, self._pending = self._pending, []
+        for work in pending:
+            work.result()
+
+    def rest(self) -> None:
+        """Wait, and save."""
+        self.settle()
+        with self._mutex:
+            self._guarded(lambda: self._save(at_once=True))
+
+    def close(self) -> None:
+        """The same, and end the thread."""
+        self.rest()
+        if self._worker is not None:
+            self._worker.shutdown()
+            self._worker = None
+
+    def said(self) -> list[str]:
+        """What went wrong since the last call."""
+        said, self._said = self._said, []
+        return said
+
+    def _submit(self, work: Callable[[], None]) -> None:
+        if self._worker is None:
+            self._worker = ThreadPoolExecutor(1, thread_name_prefix="atlas session")
+        self._pending = [p for p in self._pending if not p.done()]
+        self._pending.append(self._worker.submit(self._locked, work))
+
+    def _locked(self, work: Callable[[], None]) -> None:
+        time.sleep(_AFTER_SECONDS)
+        with self._mutex:
+            self._guarded(work)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except (AtlasError, OSError) as err:
+            self._said.append(f"After a view: {err}")
+
+    # ------------------------------------------------------------------ the steps
+
+    def _follow(self, answer: Answer) -> None:
+        self._journal(answer)
+        self._count(answer)
+        if len(self._paths) > _KNOWN_PATHS:
+            self._paths.clear()
+        self._paths.update(answer.paths)
+        needed = answer.ranked[:NEEDED]
+        missed = tuple(id for id in needed if id not in self._kept.tiers)
+        held = {id: _held(answer.made[id]) for id in answer.shown}
+        self._kept.tiers.turn(held, answer.ranked)
+        turn = prefetch.Turn(needed, answer.ranked[NEEDED:], missed, tuple(self._stored), answer.vector)
+        self._stored = []
+        if self._resident:
+            self._expect(turn)
+        else:
+            self._kept.prefetcher.after(turn, _Everything())
+        self._dirty = True
+        self._save()
+
+    def _journal(self, answer: Answer) -> None:
+        levels = {id: level.lod.value for id, level in answer.shown.items()}
+        now = config.now().astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        event = journal.Event(now, journal.VIEW, self._kept.name, self._kept.scope, levels, answer.ranked[:NEEDED])
+        journal.append(self._config, event)
+
+    def _count(self, answer: Answer) -> None:
+        """Prefix reuse and regret of this view: against the last one, and against one that goes on from nothing."""
+        counts, tokenizer = self._kept.counts, self._cast.tokenizer
+        if counts.turns and answer.after:
+            counts.tokens += answer.tokens
+            counts.same += tokenizer.count(_common(answer.before, answer.after))
+        counts.turns += 1
+        found = set(answer.ranked)
+        fresh = order.by_relevance([one for one in answer.candidates if one.id in found or one.always], answer.room)
+        best = {one.candidate.id for one in fresh.placed}.intersection(answer.ranked[:NEEDED])
+        counts.best += len(best)
+        counts.hidden += len(best - answer.shown.keys())
+
+    def _expect(self, turn: prefetch.Turn) -> None:
+        """Make ready what the next turns will need."""
+        with self._ask("") as asked:
+            if asked.look is None:
+                return
+            around = Surroundings(asked.reader, asked.look, self._paths)
+            tiers = self._kept.tiers
+            found = self._kept.prefetcher.after(turn, tiers, around, around.nearest)
+            gains = {one.id: one.gain for one in found}
+            self._ready(Stage(asked.reader, asked.look), [self._paths[id] for id in gains], gains)
+
+    def _take(self, memories: Sequence[tuple[str, str]]) -> None:
+        self._stored += [id for id, _ in memories]
+        self._paths.update(memories)
+        if not self._resident:
+            return
+        with self._ask("") as asked:
+            if asked.look is not None:
+                self._ready(Stage(asked.reader, asked.look), [path for _, path in memories], None)
+
+    def _ready(self, stage: Stage, paths: Sequence[str], gains: Mapping[str, float] | None) -> None:
+        """Prepare these and offer them to the tiers; without gains they were just written."""
+        seen = stage.at(paths)
+        made = self._cast.ready(stage, seen)
+        for one in seen:
+            self._cast.finish(one, made[one.id])
+            held = _held(made[one.id])
+            if gains is None:
+                self._kept.tiers.written(one.id, held.blob, held.size, held.payload)
+            else:
+                self._kept.tiers.admit(one.id, held.blob, held.size, gains.get(one.id, 0.0), held.payload)
+
+    def _save(self, *, at_once: bool = False) -> None:
+        now = time.monotonic()
+        if self._dirty and (at_once or now - self._saved >= _SAVE_SECONDS):
+            kept.save(self._config, self._kept)
+            self._saved, self._dirty = now, False
+
+
+def _held(made: Prepared) -> Held:
+    return Held(made.facts.blob, made.size, made)
+
+
+def _common(before: str, after: str) -> str:
+    """The identical beginning of two texts, whole lines."""
+    length = len(os.path.commonprefix([before, after]))
+    return after[: after.rfind("\n", 0, length) + 1] if length < len(after) else after

@@ -1,0 +1,194 @@
+"""What a session keeps from one process to the next, in `.atlas/cache`: a file for each scope and name.
+
+It is derived from the journal and from use, and may be deleted: a session without it starts anew. It holds the last
+view, so that the next one can begin as that did; what has changed since is known by its blob id and never shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from atlas import frame, vault
+from atlas.cache import Tiers
+from atlas.order import Standing
+from atlas.prefetch import Prefetcher
+
+if TYPE_CHECKING:
+    from atlas.config import Config
+
+FOLDER = "cache"
+_VERSION = 1
+_LISTED = 12
+
+
+@dataclass(slots=True)
+class Counts:
+    """Sums over the turns.
+
+    `tokens` of views, `same` of them an identical beginning; `best` hits that a view made anew would show among the
+    first ten, `hidden` of them not in the view served; topic `shifts`.
+    """
+
+    turns: int = 0
+    tokens: int = 0
+    same: int = 0
+    best: int = 0
+    hidden: int = 0
+    shifts: int = 0
+
+
+@dataclass(slots=True)
+class Kept:
+    """The state of a session.
+
+    `previous` are the items of the last view in order; `shown` has their paths and blob ids, `names` what each is
+    called there.
+    """
+
+    name: str
+    scope: str
+    fence: str
+    tiers: Tiers
+    prefetcher: Prefetcher
+    previous: tuple[Standing, ...] = ()
+    shown: dict[str, tuple[str, str]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    text: str = ""
+    counts: Counts = field(default_factory=Counts)
+
+
+def load(config: Config, name: str) -> Kept:
+    """What the session of this name in the scope of `config` kept; a new one where that is nothing or damaged."""
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        state = json.loads(place(config, name).read_bytes())
+        if (state["version"], state["name"], state["scope"]) == (_VERSION, name, config.scope.prefix):
+            return _restored(config, state)
+    return Kept(name, config.scope.prefix, frame.fence(), Tiers(*_room(config)), Prefetcher())
+
+
+def save(config: Config, kept: Kept) -> None:
+    """Write it, whole or not at all."""
+    file = place(config, kept.name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    state = {
+        "version": _VERSION,
+        "name": kept.name,
+        "scope": kept.scope,
+        "fence": kept.fence,
+        "numbers": numbers(kept),
+        "counts": {name: getattr(kept.counts, name) for name in Counts.__slots__},
+        "previous": [[one.id, one.text, one.heading, one.worth] for one in kept.previous],
+        "shown": kept.shown,
+        "names": kept.names,
+        "tiers": kept.tiers.state(),
+        "prefetch": kept.prefetcher.state(),
+    }
+    vault.write_elsewhere(file, json.dumps(state, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+
+
+def forget(config: Config, name: str) -> None:
+    """Remove what a session kept."""
+    place(config, name).unlink(missing_ok=True)
+
+
+def place(config: Config, name: str) -> Path:
+    """Where a session's state lies. Names are anybody's, file names are not."""
+    key = hashlib.blake2b(f"{config.scope.prefix}\0{name}".encode("utf-8", "surrogatepass"), digest_size=12)
+    return config.state / FOLDER / f"{key.hexdigest()}.json"
+
+
+def told(config: Config) -> list[dict[str, Any]]:
+    """The numbers of every session below the scope of `config`, the one used last first."""
+    found = []
+    for file in sorted((config.state / FOLDER).glob("*.json"), key=lambda f: -f.stat().st_mtime):
+        try:
+            state = json.loads(file.read_bytes())
+            if state["version"] == _VERSION and str(state["scope"]).startswith(config.scope.prefix):
+                hot = list(state["shown"])
+                warm = [id for id in state["tiers"]["held"] if id not in state["shown"]]
+                found.append({**state["numbers"], "view": _view(state), "ids": {"hot": hot, "warm": warm}})
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def summary(config: Config, memories: int) -> dict[str, Any]:
+    """All sessions of the scope as one: shares weighed by turns, and how many of the memories are in which tier.
+
+    A memory is as near as its nearest session has it; `memories` is how many there are.
+    """
+    sessions = told(config)
+    turns = sum(one["turns"] for one in sessions)
+    shares: dict[str, float | None] = {}
+    for name in ("hit_rate", "prefetch_accuracy", "prefetch_coverage", "prefix_reuse", "regret"):
+        pairs = [(one[name], one["turns"]) for one in sessions if one[name] is not None and one["turns"]]
+        shares[name] = round(sum(s * n for s, n in pairs) / sum(n for _, n in pairs), 4) if pairs else None
+    hot = {id for one in sessions for id in one["ids"]["hot"]}
+    warm = {id for one in sessions for id in one["ids"]["warm"]} - hot
+    tiers = {"hot": len(hot), "warm": len(warm), "cold": max(memories - len(hot) - len(warm), 0)}
+    return {**shares, "turns": turns, "tiers": tiers, "sessions": [_without_ids(one) for one in sessions]}
+
+
+def _without_ids(one: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in one.items() if name != "ids"}
+
+
+def numbers(kept: Kept) -> dict[str, Any]:
+    """How well it does: shares from 0 to 1, None where nothing has happened yet."""
+    counts, tiers, issued = kept.counts, kept.tiers.numbers(), kept.prefetcher.numbers()
+    return {
+        "session": kept.name,
+        "scope": kept.scope,
+        "turns": counts.turns,
+        "hit_rate": tiers["hit_rate"] if tiers["needed"] else None,
+        "regret": _share(counts.hidden, counts.best),
+        "prefix_reuse": _share(counts.same, counts.tokens),
+        "prefetch_accuracy": issued.precision,
+        "prefetch_coverage": issued.coverage,
+        "prefetched": issued.issued,
+        "topic_shifts": counts.shifts,
+        "tiers": {
+            "hot": {"memories": tiers["hot_memories"], "tokens": tiers["hot_tokens"], "room": kept.tiers.hot_tokens},
+            "warm": {
+                "memories": tiers["warm_memories"],
+                "tokens": tiers["warm_tokens"],
+                "room": kept.tiers.warm_tokens,
+            },
+        },
+    }
+
+
+def _view(state: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The items of the last view, by the first words each is shown with."""
+    return [{"id": str(id), "text": str(text).partition("\n")[0][:120]} for id, text, *_ in state["previous"][:_LISTED]]
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 4) if whole else None
+
+
+def _room(config: Config) -> tuple[int, int]:
+    return config.view_tokens, config.warm_tokens
+
+
+def _restored(config: Config, state: Mapping[str, Any]) -> Kept:
+    fence = str(state["fence"])
+    if not frame.FENCE.fullmatch(fence):
+        raise ValueError
+    return Kept(
+        name=state["name"],
+        scope=state["scope"],
+        fence=fence,
+        tiers=Tiers.restored(state["tiers"], *_room(config)),
+        prefetcher=Prefetcher.restored(state["prefetch"]),
+        previous=tuple(Standing(str(i), str(t), str(h), float(w)) for i, t, h, w in state["previous"]),
+        shown={str(id): (str(path), str(blob)) for id, (path, blob) in state["shown"].items()},
+        names={str(id): str(name) for id, name in state["names"].items()},
+        counts=Counts(**{name: int(state["counts"][name]) for name in Counts.__slots__}),
+    )

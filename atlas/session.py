@@ -1,0 +1,216 @@
+"""A conversation: what is in front of its agent, what is ready, what it has learned; over turns and over processes.
+
+A view is ranked by the whole index each time and composed out of the best, so that nothing ready ever hides a better
+memory: the tiers only save the work of fetching, making safe and counting. What follows an answer (the journal,
+learning, prefetching, saving) is done by `Afterwards`, off the caller's path.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from atlas import config, frame, kept, order, tokens, words
+from atlas.afterwards import Afterwards, Answer
+from atlas.cache import Tiers
+from atlas.cast import Cast, Names, Question
+from atlas.errors import UsageError
+from atlas.memory import Left, Shown, View
+from atlas.stage import Stage
+
+if TYPE_CHECKING:
+    from atlas.afterwards import Ask
+    from atlas.cast import Prepared
+    from atlas.config import Config
+    from atlas.frame import Drawn
+    from atlas.order import Arranged
+    from atlas.scene import Candidate
+    from atlas.search import Asked
+    from atlas.stage import Seen
+
+STABLE, RELEVANCE = "stable", "relevance"
+#: A view is chosen out of the best that have so many times its tokens.
+_CHOICE = 3
+#: Of the memories that are always shown so many are looked at, and of those left out so many are told.
+_ALWAYS, _TOLD = 50, 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """All that may be shown: what was seen of each by id, what is prepared of it, the candidates, the ranking."""
+
+    seen: Mapping[str, Seen]
+    made: Mapping[str, Prepared]
+    candidates: tuple[Candidate, ...]
+    ranked: tuple[str, ...]
+
+
+_EMPTY = _Gathered({}, {}, (), ())
+
+
+class Session:
+    """One conversation in the scope of its engine. Safe to use from threads."""
+
+    def __init__(self, config: Config, ask: Ask, name: str, *, resident: bool) -> None:
+        self.name = name
+        self._config, self._ask = config, ask
+        self._mutex = threading.RLock()
+        self._kept = kept.load(config, name)
+        self._tokenizer = tokens.load(config.tokenizer, config.root)
+        self._frame = frame.Frame(self._kept.fence, self._tokenizer)
+        self._tiers = self._kept.tiers
+        self._cast = Cast(self._tokenizer, self._tiers, Names(self._kept.names))
+        self._after = Afterwards(config, self._kept, self._cast, ask, self._mutex, resident=resident)
+
+    # ------------------------------------------------------------------ asking
+
+    def view(
+        self, query: str, *, budget: int | None = None, order: str = STABLE, as_of: str | None = None, **narrowed: Any
+    ) -> View:
+        """What to put in front of an agent that is asked this, in at most `budget` tokens.
+
+        `order="stable"` repeats as much of the beginning of the last view as may be; `"relevance"` stands strictly by
+        value. `narrowed` are filters of a search. A view of the past (`as_of`) goes on from nothing and leaves nothing
+        behind.
+        """
+        budget = self._config.view_tokens if budget is None else budget
+        if budget < 0 or order not in (STABLE, RELEVANCE):
+            raise UsageError("A view wants a budget of 0 tokens or more, and the order stable or relevance.")
+        with self._mutex:
+            with self._ask(query, as_of=as_of, **narrowed) as asked:
+                gathered = self._gather(asked, query, budget, past=as_of is not None)
+            arranged = self._arranged(gathered, budget, order, past=as_of is not None)
+            drawn = frame.draw(self._frame, arranged.placed, arranged.omitted, budget)
+            view = self._told(gathered, drawn, arranged, budget)
+            answer = None if as_of is not None else self._answer(asked, gathered, drawn, budget)
+        if answer is not None:
+            self._after.answered(answer)
+        return view
+
+    def stored(self, memories: Iterable[tuple[str, str]]) -> None:
+        """Tell of memories just written, each with its path: they are likely to be asked for next."""
+        self._after.stored(list(memories))
+
+    # ----------------------------------------------------------------- telling
+
+    def stats(self) -> dict[str, Any]:
+        """How well it does: hit rate, regret, prefix reuse, prefetching, and what the tiers hold."""
+        self.settle()
+        with self._mutex:
+            return kept.numbers(self._kept)
+
+    def hot(self) -> list[tuple[str, str]]:
+        """What is in front of the agent: ids and blob ids, in the order of the view."""
+        with self._mutex:
+            return [(id, blob) for id, (_, blob) in self._kept.shown.items()]
+
+    def said(self) -> list[str]:
+        """What went wrong after answers since the last call, each in a sentence; the answers were not touched by it."""
+        return self._after.said()
+
+    def settle(self) -> None:
+        """Wait until all that follows the last answer is done."""
+        self._after.settle()
+
+    def rest(self) -> None:
+        """Wait, and save what it knows."""
+        self._after.rest()
+
+    def close(self) -> None:
+        """Finish what follows the last answer, and save."""
+        self._after.close()
+
+    def forget(self) -> None:
+        """End the session and remove what it kept. What it learned is gone; no memory is touched."""
+        self._after.close()
+        kept.forget(self._config, self.name)
+
+    # --------------------------------------------------------------- gathering
+
+    def _gather(self, asked: Asked, query: str, budget: int, *, past: bool) -> _Gathered:
+        """Everything that may stand in the view, best first, as the whole index ranks it."""
+        if asked.look is None:
+            return _EMPTY
+        stage = Stage(asked.reader, asked.look)
+        found = stage.found(_CHOICE * budget) if asked.look.enough else []
+        standing = stage.standing()
+        seen = {one.id: one for one in found}
+        always = stage.by_key(standing.always[:_ALWAYS])
+        more = [*always, *([] if past else stage.at(path for path, _ in self._kept.shown.values()))]
+        seen |= {one.id: one for one in more if one.id not in seen}
+        cast = self._cast if not past else Cast(self._tokenizer, Tiers(0, 0), self._cast.names)
+        made = cast.ready(stage, list(seen.values()))
+        slugs = dict.fromkeys(slug for one in made.values() for slug in one.facts.clusters)
+        pages = [
+            one for one in stage.by_key([standing.hubs[s] for s in slugs if s in standing.hubs]) if one.id not in seen
+        ]
+        seen |= {one.id: one for one in pages}
+        made |= cast.ready(stage, pages)
+        question = Question(words.query_weights(query), config.now())
+        best = found[0].score if found else stage.best
+        first = {one.id: n for n, one in enumerate(found, 1)}
+        steering = {one.id for one in always}
+        candidates = tuple(
+            cast.candidate(
+                question, one, made[one.id], rank=first.get(one.id) or stage.rank(one), best=best,
+                always=one.id in steering,
+            )
+            for one in seen.values()
+        )  # fmt: skip
+        return _Gathered(seen, made, candidates, tuple(first))
+
+    def _arranged(self, gathered: _Gathered, budget: int, wanted: str, *, past: bool) -> Arranged:
+        room, share = self._room(budget), self._config.always_share
+        if wanted == RELEVANCE:
+            return order.by_relevance(gathered.candidates, room, share)
+        fresh = {id: (one.path, gathered.made[id].facts.blob) for id, one in gathered.seen.items()}
+        # A view goes on from the last one as far as that is still what the files say.
+        previous = (
+            [] if past else [one for one in self._kept.previous if fresh.get(one.id) == self._kept.shown.get(one.id)]
+        )
+        return order.stable(previous, gathered.candidates, room, share=share)
+
+    # ----------------------------------------------------------------- telling
+
+    def _told(self, gathered: _Gathered, drawn: Drawn, arranged: Arranged, budget: int) -> View:
+        items = []
+        for one in drawn.placed:
+            seen, made = gathered.seen[one.candidate.id], gathered.made[one.candidate.id]
+            items.append(
+                Shown(
+                    id=seen.id, path=seen.path, label=seen.label, lod=one.level.lod, tokens=one.level.tokens,
+                    tier=self._tiers.tier(seen.id), date=seen.created, source=made.facts.source, trust=seen.trust,
+                    score=round(seen.score, 4),
+                )
+            )  # fmt: skip
+        gone = [one.candidate for one in arranged.placed[len(drawn.placed) :]]
+        left = [gathered.seen[one.id] for one in [*gone, *arranged.omitted][:_TOLD]]
+        omitted = tuple(Left(one.id, one.path, one.label) for one in left)
+        return View(drawn.text, drawn.tokens, budget, tuple(items), omitted)
+
+    def _answer(self, asked: Asked, gathered: _Gathered, drawn: Drawn, budget: int) -> Answer:
+        """What follows has to know of this view; the session's own memory of it."""
+        state = self._kept
+        before, state.text = state.text, drawn.text
+        state.previous = order.standings(state.previous, drawn.placed)
+        shown = {one.candidate.id: one.level for one in drawn.placed}
+        state.names = {id: gathered.made[id].name for id in shown}
+        state.shown = {id: (gathered.seen[id].path, gathered.made[id].facts.blob) for id in shown}
+        return Answer(
+            vector=asked.vector,
+            ranked=gathered.ranked,
+            paths={id: one.path for id, one in gathered.seen.items()},
+            shown=shown,
+            made={id: gathered.made[id] for id in shown},
+            candidates=gathered.candidates,
+            room=self._room(budget),
+            tokens=drawn.tokens,
+            before=before,
+            after=drawn.text,
+        )
+
+    def _room(self, budget: int) -> int:
+        """Tokens of a budget that are left for items and their headings."""
+        return budget - self._frame.tokens - frame.reserve(budget)
