@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from atlas.engine import MemoryEngine
     from atlas.errors import AtlasError
-    from atlas.memory import Hit, Lod, Memory, Scope, Trust
+    from atlas.memory import Hit, Lod, Memory, Scope, Tier, Trust, View
 
 __version__ = "0.1.0"
 
@@ -23,10 +23,12 @@ _PUBLIC = {
     "Memory": "atlas.memory",
     "MemoryEngine": "atlas.engine",
     "Scope": "atlas.memory",
+    "Tier": "atlas.memory",
     "Trust": "atlas.memory",
+    "View": "atlas.memory",
 }
 
-__all__ = ["AtlasError", "Hit", "Lod", "Memory", "MemoryEngine", "Scope", "Trust", "__version__"]
+__all__ = ["AtlasError", "Hit", "Lod", "Memory", "MemoryEngine", "Scope", "Tier", "Trust", "View", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,14 +6,17 @@ Nothing here changes an answer that was given, and an error here is said, not ra
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC
+from importlib import import_module
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from atlas import config, journal, kept, order, prefetch
+from atlas import config, foresee, journal, kept, order, prefetch
 from atlas.cache import NEEDED, Held
 from atlas.errors import AtlasError
 from atlas.stage import Stage, Surroundings
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from atlas.cast import Cast, Prepared
     from atlas.config import Config
     from atlas.kept import Kept
+    from atlas.models.remote import RemoteModel
     from atlas.scene import Candidate, Level
     from atlas.search import Asked
 
@@ -36,18 +40,22 @@ Ask = Callable[..., AbstractContextManager["Asked"]]
 #: The state is written at most so often; what is lost with a process is learned since, and the journal has the rest.
 _SAVE_SECONDS = 1.0
 _KNOWN_PATHS = 20_000
+#: So many memories are taken for each topic a model expects.
+_A_TOPIC = 3
 #: A thread just woken would take the interpreter from the caller, who has not even returned, for 5 ms.
 _AFTER_SECONDS = 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A view that was given. `ranked` are the ids found, best first; `paths` those of all that were looked at.
+    """A view that was given to the question `text`.
 
-    `shown` has the level of each item, `made` what is prepared of it. `before` and `after` are the last view's text and
-    this one's; `candidates` and `room` are what it was composed of and within how many tokens.
+    `ranked` are the ids found, best first; `paths` has the path of all that were looked at. `shown` has the level of
+    each item, `made` what is prepared of it. `before` and `after` are the last view's text and this one's;
+    `candidates` and `room` are what it was composed of and within how many tokens.
     """
 
+    text: str
     vector: NDArray[np.float32] | None
     ranked: tuple[str, ...]
     paths: Mapping[str, str]
@@ -82,10 +90,15 @@ class Afterwards:
         self._said: list[str] = []
         self._saved = 0.0
         self._dirty = False
+        self._foresees = config.foresee and bool(config.llm_model) and resident
+        self._model: RemoteModel | None = None
+        self._questions: deque[str] = deque(maxlen=foresee.QUESTIONS)
+        self._proposed: dict[str, float] = {}
 
     def answered(self, answer: Answer) -> None:
         """Do what follows this answer, soon."""
-        self._submit(lambda: self._follow(answer))
+        self._questions.append(answer.text)
+        self._submit(lambda: self._follow(answer), self._foreseen if self._foresees else None)
 
     def stored(self, memories: Sequence[tuple[str, str]]) -> None:
         """Make memories just written ready, soon; each is an id and a path."""
@@ -115,14 +128,16 @@ class Afterwards:
         said, self._said = self._said, []
         return said
 
-    def _submit(self, work: Callable[[], None]) -> None:
+    def _submit(self, work: Callable[[], None], before: Callable[[], None] | None = None) -> None:
         if self._worker is None:
             self._worker = ThreadPoolExecutor(1, thread_name_prefix="atlas session")
         self._pending = [p for p in self._pending if not p.done()]
-        self._pending.append(self._worker.submit(self._locked, work))
+        self._pending.append(self._worker.submit(self._locked, work, before))
 
-    def _locked(self, work: Callable[[], None]) -> None:
+    def _locked(self, work: Callable[[], None], before: Callable[[], None] | None) -> None:
         time.sleep(_AFTER_SECONDS)
+        if before is not None:
+            self._guarded(before)
         with self._mutex:
             self._guarded(work)
 
@@ -134,6 +149,18 @@ class Afterwards:
 
     # ------------------------------------------------------------------ the steps
 
+    def _foreseen(self) -> None:
+        """Ask the model, which takes seconds, with nothing locked; then find what it expects."""
+        if self._model is None:
+            remote = import_module("atlas.models.remote")  # loaded when asked for
+            self._model = remote.RemoteModel(self._config.llm_model, self._config.llm_api_base)
+        for place, topic in enumerate(foresee.topics(list(self._questions), self._model.complete)):
+            with self._ask(topic) as asked:
+                if asked.look is not None and asked.look.enough:
+                    found = Stage(asked.reader, asked.look).found(0)[:_A_TOPIC]
+                    self._paths.update((one.id, one.path) for one in found)
+                    self._proposed |= {one.id: 1 / (1 + place + n) for n, one in enumerate(found)}
+
     def _follow(self, answer: Answer) -> None:
         self._journal(answer)
         self._count(answer)
@@ -144,8 +171,9 @@ class Afterwards:
         missed = tuple(id for id in needed if id not in self._kept.tiers)
         held = {id: _held(answer.made[id]) for id in answer.shown}
         self._kept.tiers.turn(held, answer.ranked)
-        turn = prefetch.Turn(needed, answer.ranked[NEEDED:], missed, tuple(self._stored), answer.vector)
-        self._stored = []
+        stored, proposed = tuple(self._stored), dict(self._proposed)
+        turn = prefetch.Turn(needed, answer.ranked[NEEDED:], missed, stored, answer.vector, proposed)
+        self._stored, self._proposed = [], {}
         if self._resident:
             self._expect(turn)
         else:
@@ -216,6 +244,6 @@ def _held(made: Prepared) -> Held:
 
 
 def _common(before: str, after: str) -> str:
-    """The identical beginning of two texts, whole lines."""
-    length = len(os.path.commonprefix([before, after]))
-    return after[: after.rfind("\n", 0, length) + 1] if length < len(after) else after
+    """The identical beginning of two texts, in whole lines."""
+    lines = zip(before.split("\n"), after.split("\n"), strict=False)
+    return "\n".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], lines))

@@ -55,6 +55,7 @@ class Config:
     warm_tokens: int = 100_000
     always_share: float = 0.15
     tokenizer: str = ""
+    foresee: bool = False
     actor: str = ""
 
     @property
@@ -87,6 +88,7 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
         "warm_tokens": "warm_tokens",
         "always_share": "always_share",
         "tokenizer": "tokenizer",
+        "foresee": "foresee",
     },
 }
 
@@ -193,7 +195,7 @@ def _checked(file: Path, where: str, name: str, value: Any) -> Any:
         and "@" not in value
     ):  # no passwords in a file
         return value.strip()
-    if name in {"commit", "download", "upkeep_on_merge"} and isinstance(value, bool):
+    if name in {"commit", "download", "upkeep_on_merge", "foresee"} and isinstance(value, bool):
         return value
     if type(value) is int and value >= _LEAST.get(name, value + 1):
         return value

@@ -1,4 +1,4 @@
-"""The journal: what was shown and opened, a JSON object a line in `.atlas/journal`, a file a month. It only grows.
+"""The journal: what was shown, a JSON object a line in `.atlas/journal`, a file a month. It only grows.
 
 It is what a person's use leaves behind: losing it costs usage counts, and nothing else. It names memories by their
 ids and holds none of their words, nor those of a question.
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from atlas.config import Config
 
 FOLDER = "journal"
-VIEW, EXPAND = "view", "expand"
+VIEW = "view"
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One reading. `time` is ISO 8601 in UTC, `op` one of VIEW and EXPAND; `shown` has each memory's id and its level.
+    """One reading. `time` is ISO 8601 in UTC, `op` is VIEW; `shown` has each memory's id and its level.
 
     `needed` are the ids that ranked first, whatever was shown; `scope` is the prefix they were asked for in.
     """

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 FOLDER = "cache"
 _VERSION = 1
 _LISTED = 12
+#: What reading a state raises that is none.
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)
+_SHARES = ("hit_rate", "prefetch_accuracy", "prefetch_coverage", "prefix_reuse", "regret")
 
 
 @dataclass(slots=True)
@@ -47,8 +50,8 @@ class Counts:
 class Kept:
     """The state of a session.
 
-    `previous` are the items of the last view in order; `shown` has their paths and blob ids, `names` what each is
-    called there.
+    `text` is the last view, `previous` are its items in order; `shown` has their paths and blob ids, `names` what each
+    is called there.
     """
 
     name: str
@@ -65,7 +68,7 @@ class Kept:
 
 def load(config: Config, name: str) -> Kept:
     """What the session of this name in the scope of `config` kept; a new one where that is nothing or damaged."""
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+    with suppress(*_DAMAGED):
         state = json.loads(place(config, name).read_bytes())
         if (state["version"], state["name"], state["scope"]) == (_VERSION, name, config.scope.prefix):
             return _restored(config, state)
@@ -81,8 +84,8 @@ def save(config: Config, kept: Kept) -> None:
         "name": kept.name,
         "scope": kept.scope,
         "fence": kept.fence,
-        "numbers": numbers(kept),
         "counts": {name: getattr(kept.counts, name) for name in Counts.__slots__},
+        "text": kept.text,
         "previous": [[one.id, one.text, one.heading, one.worth] for one in kept.previous],
         "shown": kept.shown,
         "names": kept.names,
@@ -107,14 +110,12 @@ def told(config: Config) -> list[dict[str, Any]]:
     """The numbers of every session below the scope of `config`, the one used last first."""
     found = []
     for file in sorted((config.state / FOLDER).glob("*.json"), key=lambda f: -f.stat().st_mtime):
-        try:
+        with suppress(*_DAMAGED):
             state = json.loads(file.read_bytes())
-            if state["version"] == _VERSION and str(state["scope"]).startswith(config.scope.prefix):
-                hot = list(state["shown"])
-                warm = [id for id in state["tiers"]["held"] if id not in state["shown"]]
-                found.append({**state["numbers"], "view": _view(state), "ids": {"hot": hot, "warm": warm}})
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
+            one = _restored(config, state)
+            if state["version"] == _VERSION and one.scope.startswith(config.scope.prefix):
+                warm = [id for id in state["tiers"]["held"] if id not in one.shown]
+                found.append({**numbers(one), "view": _view(one), "ids": {"hot": list(one.shown), "warm": warm}})
     return found
 
 
@@ -126,7 +127,7 @@ def summary(config: Config, memories: int) -> dict[str, Any]:
     sessions = told(config)
     turns = sum(one["turns"] for one in sessions)
     shares: dict[str, float | None] = {}
-    for name in ("hit_rate", "prefetch_accuracy", "prefetch_coverage", "prefix_reuse", "regret"):
+    for name in _SHARES:
         pairs = [(one[name], one["turns"]) for one in sessions if one[name] is not None and one["turns"]]
         shares[name] = round(sum(s * n for s, n in pairs) / sum(n for _, n in pairs), 4) if pairs else None
     hot = {id for one in sessions for id in one["ids"]["hot"]}
@@ -164,9 +165,9 @@ def numbers(kept: Kept) -> dict[str, Any]:
     }
 
 
-def _view(state: Mapping[str, Any]) -> list[dict[str, str]]:
+def _view(one: Kept) -> list[dict[str, str]]:
     """The items of the last view, by the first words each is shown with."""
-    return [{"id": str(id), "text": str(text).partition("\n")[0][:120]} for id, text, *_ in state["previous"][:_LISTED]]
+    return [{"id": item.id, "text": item.text.partition("\n")[0][:120]} for item in one.previous[:_LISTED]]
 
 
 def _share(part: int, whole: int) -> float | None:
@@ -182,13 +183,14 @@ def _restored(config: Config, state: Mapping[str, Any]) -> Kept:
     if not frame.FENCE.fullmatch(fence):
         raise ValueError
     return Kept(
-        name=state["name"],
-        scope=state["scope"],
+        name=str(state["name"]),
+        scope=str(state["scope"]),
         fence=fence,
         tiers=Tiers.restored(state["tiers"], *_room(config)),
         prefetcher=Prefetcher.restored(state["prefetch"]),
         previous=tuple(Standing(str(i), str(t), str(h), float(w)) for i, t, h, w in state["previous"]),
         shown={str(id): (str(path), str(blob)) for id, (path, blob) in state["shown"].items()},
+        text=str(state["text"]),
         names={str(id): str(name) for id, name in state["names"].items()},
         counts=Counts(**{name: int(state["counts"][name]) for name in Counts.__slots__}),
     )

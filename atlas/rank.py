@@ -142,15 +142,21 @@ def score(
     return Scores(chunks, postings, worth, total, note, found, MappingProxyType(heard))
 
 
-def best(scores: Scores, voices: Sequence[Voice] = (), *, weights: Weights = DEFAULT, k: int = 10) -> Ranking:
-    """The `k` best notes, once every other voice was heard. Equal scores stand in order of note ordinal."""
+def best(
+    scores: Scores, voices: Sequence[Voice] = (), *, weights: Weights = DEFAULT, k: int = 10, parts: bool = True
+) -> Ranking:
+    """The `k` best notes, once every other voice was heard. Equal scores stand in order of note ordinal.
+
+    Without `parts` nothing is said of the rankers one by one, which takes most of the time for many notes.
+    """
     if len(scores.note) == 0 or k <= 0:
         return _nothing()
-    total, found, heard = total_of(scores, voices, weights), scores.found, dict(scores.parts)
+    total, found, heard = total_of(scores, voices, weights), scores.found, dict(scores.parts) if parts else {}
     for voice in voices:
-        heard[voice.name] = said = np.zeros(len(total), np.float32)
+        said = np.zeros(len(total), np.float32)
         said[voice.note] = voice.value
         found = None if found is None else found | (np.float32(getattr(weights, voice.name)) * said > 0)
+        heard |= {voice.name: said} if parts else {}
     chunks = scores.chunks
     starts = chunks.note_starts
     chosen = _top(total, chunks.note[starts], found, k)

@@ -54,9 +54,9 @@ class Look:
         """Whether the best may be taken for an answer; what was asked for by its name always may."""
         return self.evidence is None or self.evidence.enough or any(voice.name == "names" for voice in self.voices)
 
-    def best(self, k: int) -> rank.Ranking:
-        """The `k` best notes."""
-        return rank.best(self.scores, self.voices, weights=self.weights, k=k)
+    def best(self, k: int, *, parts: bool = True) -> rank.Ranking:
+        """The `k` best notes; `parts` says what each ranker has to say of them."""
+        return rank.best(self.scores, self.voices, weights=self.weights, k=k, parts=parts)
 
 
 class Reader:
@@ -121,12 +121,12 @@ class Reader:
         """The best `k` notes, copies grouped. `diversity` from 0 to 1 trades score for variety: see results.diverse."""
         return [one.hit for one in self.distinct(look, k, diversity)]
 
-    def distinct(self, look: Look, k: int, diversity: float = 0.0) -> list[Candidate]:
-        """The same with what the hits do not say."""
+    def distinct(self, look: Look, k: int, diversity: float = 0.0, *, parts: bool = True) -> list[Candidate]:
+        """The same with what the hits do not say; without `parts`, the hits do not say why."""
         wanted = k * _POOL if diversity else k
         asked = wanted + _SPARE
         while True:
-            found = self.candidates(look, asked)
+            found = self.candidates(look, asked, parts=parts)
             suspects = results.suspects(found)
             groups = results.grouped(found, self.rows.texts(suspects))
             if len(groups) >= wanted or len(found) < asked:
@@ -138,9 +138,9 @@ class Reader:
             return [groups[place] for place in places]
         return groups[:k]
 
-    def candidates(self, look: Look, k: int) -> list[Candidate]:
+    def candidates(self, look: Look, k: int, *, parts: bool = True) -> list[Candidate]:
         """The best `k` notes as they are, copies and all."""
-        field, ranking = look.live, look.best(k)
+        field, ranking = look.live, look.best(k, parts=parts)
         keys = [int(field.paths[n]) for n in ranking.note]
         shown = [field.shown(int(c)) for c in ranking.chunk]
         best = [int(field.chunk[place]) for place in shown]

@@ -84,7 +84,7 @@ class Session:
             arranged = self._arranged(gathered, budget, order, past=as_of is not None)
             drawn = frame.draw(self._frame, arranged.placed, arranged.omitted, budget)
             view = self._told(gathered, drawn, arranged, budget)
-            answer = None if as_of is not None else self._answer(asked, gathered, drawn, budget)
+            answer = None if as_of is not None else self._answer(query, asked, gathered, drawn, budget)
         if answer is not None:
             self._after.answered(answer)
         return view
@@ -190,7 +190,7 @@ class Session:
         omitted = tuple(Left(one.id, one.path, one.label) for one in left)
         return View(drawn.text, drawn.tokens, budget, tuple(items), omitted)
 
-    def _answer(self, asked: Asked, gathered: _Gathered, drawn: Drawn, budget: int) -> Answer:
+    def _answer(self, query: str, asked: Asked, gathered: _Gathered, drawn: Drawn, budget: int) -> Answer:
         """What follows has to know of this view; the session's own memory of it."""
         state = self._kept
         before, state.text = state.text, drawn.text
@@ -199,6 +199,7 @@ class Session:
         state.names = {id: gathered.made[id].name for id in shown}
         state.shown = {id: (gathered.seen[id].path, gathered.made[id].facts.blob) for id in shown}
         return Answer(
+            text=query,
             vector=asked.vector,
             ranked=gathered.ranked,
             paths={id: one.path for id, one in gathered.seen.items()},

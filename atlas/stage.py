@@ -92,7 +92,7 @@ class Stage:
 
     def found(self, tokens: int) -> list[Seen]:
         """The best memories, copies grouped, what was rejected left out; as many as have about so many tokens."""
-        found = self._reader.distinct(self._look, self._depth(tokens))
+        found = self._reader.distinct(self._look, self._depth(tokens), parts=False)
         seen = self._seen([one.ordinal for one in found if one.hit.trust != Trust.REJECTED])
         return sorted(seen, key=lambda one: -one.score)
 
@@ -131,7 +131,7 @@ class Stage:
 
     def _depth(self, tokens: int) -> int:
         """How many of the best have so many tokens, by the words the index has counted."""
-        field, ranked = self._look.live.field, self._look.best(_MOST).note
+        field, ranked = self._look.live.field, self._look.best(_MOST, parts=False).note
         starts, sizes = field.note_starts[ranked], field.note_sizes[ranked]
         counts = [int(field.words[start : start + size].sum()) for start, size in zip(starts, sizes, strict=True)]
         filled = np.cumsum([_TOKENS_A_WORD * count + _TOKENS_AN_ITEM for count in counts])

@@ -190,10 +190,15 @@ def sessions(found: Mapping[str, Any]) -> Any:
 
 
 def live(look: Callable[[], Any], seconds: float) -> None:
-    """Draw what `look` returns anew every so many seconds, until the reader interrupts it."""
+    """Draw what `look` returns anew every so many seconds, until interrupted; on a terminal over what was drawn."""
+    from rich.console import Console  # noqa: PLC0415
     from rich.live import Live  # noqa: PLC0415
 
-    with Live(look(), auto_refresh=False) as drawn:
+    console = Console()
+    while not console.is_terminal:
+        console.print(look())
+        time.sleep(seconds)
+    with Live(look(), console=console, auto_refresh=False) as drawn:
         while True:
             time.sleep(seconds)
             drawn.update(look(), refresh=True)

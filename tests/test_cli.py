@@ -27,6 +27,7 @@ KEYS = {
     "export": {"exported"},
     "import": {"imported", "skipped"},
     "search": {"hits", "abstained", "confidence", "index"},
+    "view": {"text", "tokens", "budget", "items", "omitted"},
     "why-not": {"id", "path", "reason", "detail", "rank", "of", "outranked_by"},
     "show": {"id", "path", "label", "summary", "detail", "meta"},
     "clusters": {"clusters"},
@@ -60,6 +61,7 @@ ENTRY = {"commit", "time", "op", "memories", "reason", "actor", "policy"}
 ROWS = {
     ("ingest", "memories"): {"id", "path", "label"},
     ("search", "hits"): {"id", "path", "label", "score", "lod", "text", "trust", "why", "copies"},
+    ("view", "items"): {"id", "path", "label", "lod", "tokens", "tier", "date", "source", "trust"},
     ("why-not", "outranked_by"): {"id", "path", "label", "rank", "score", "why"},
     ("clusters", "clusters"): {"name", "size", "summary"},
     ("index", "skipped"): {"path", "line", "reason"},
@@ -114,7 +116,7 @@ def scenario(full, tmp_path) -> dict[str, tuple[str, ...]]:
     bundle = str(tmp_path / "bundle.json")
     write(full, "long.md", "# Long\n\n## Part\n\nOf [[long]] and of [[plain]].\n")
     return {
-        "init": (), "search": ("jwt token",),
+        "init": (), "search": ("jwt token",), "view": ("jwt token", "--budget", "100"),
         "why-not": ("jwt token", id), "show": (id,), "clusters": (), "stats": (), "status": (), "log": (),
         "why": (id,), "changed": ("--since", "2000-01-01"), "export": (bundle,), "import": (bundle,), "undo": (),
         "restore": (id,), "ingest": ("The cat is called Minka.",), "tag": (id, "port"), "adopt": ("plain.md",),

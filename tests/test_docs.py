@@ -27,7 +27,7 @@ from atlas.commands import COMMANDS
 from atlas.commands import atlas as program
 
 DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-EXAMPLES = [ROOT / "README.md", ROOT / "docs" / "python.md", ROOT / "docs" / "settings.md"]
+EXAMPLES = [ROOT / "README.md", ROOT / "docs" / "python.md", ROOT / "docs" / "settings.md", ROOT / "docs" / "view.md"]
 SETTINGS = (ROOT / "docs" / "settings.md").read_text("utf-8")
 PYTHON = (ROOT / "docs" / "python.md").read_text("utf-8")
 #: Lines of examples that set up a machine rather than use Atlas.

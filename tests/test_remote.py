@@ -21,6 +21,7 @@ import pytest
 from atlas import models
 from atlas.engine import MemoryEngine
 from atlas.errors import Unavailable
+from atlas.memory import Tier
 from atlas.models import Choice, remote
 from atlas.models.remote import RemoteModel
 from atlas.template import create
@@ -366,3 +367,47 @@ def test_nothing_but_the_server_is_called_and_nothing_is_printed(server):
         words, capture_output=True, text=True, timeout=120, check=False, cwd=Path(__file__).parents[1]
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "(32,)\n1\n", "")
+
+
+# ------------------------------------------------------ a model that looks ahead
+
+
+@pytest.mark.llm
+def test_what_a_model_expects_next_is_made_ready(server, repo):
+    guided(repo, server)
+    for n in range(3, 9):  # the first ten hits of a view count as needed, whatever they are
+        (repo / "herons" / f"{n}.md").write_text(f"# Entry {n} of herons\n\nWhere birds stand in water, {n}.\n")
+    (repo / "quiet.md").write_text("# Kettle\n\nThe kettle wants vinegar every month.\n")
+    asked = {"order": "relevance", "budget": 60}
+    with MemoryEngine(repo, create=False) as engine:
+        engine.view("birds in water", **asked)
+        engine.session().settle()
+        assert server.asked == []
+    toml = repo / "atlas.toml"
+    toml.write_text(toml.read_text() + "[scene]\nforesee = true\n")
+    server.answers = ["- vinegar for the kettle", "- vinegar for the kettle"]
+    with MemoryEngine(repo, create=False) as engine:
+        for _ in range(2):
+            engine.view("birds in water", session="ahead", **asked)
+            engine.session("ahead").settle()
+        assert engine.session("ahead").said() == []
+        told = server.asked[-1]["messages"][0]["content"]
+        assert told.count('"birds in water"') == 2
+        assert "stand in water," not in told
+        id = engine.expand("quiet.md").id
+        assert engine.session("ahead")._tiers.tier(id) == Tier.WARM
+
+
+@pytest.mark.llm
+def test_a_view_is_given_whatever_the_model_says_after_it(server, repo):
+    guided(repo, server)
+    toml = repo / "atlas.toml"
+    toml.write_text(toml.read_text() + "[scene]\nforesee = true\n")
+    server.failures = [500] * 9
+    with MemoryEngine(repo, create=False) as engine:
+        assert engine.view("birds in water").items
+        engine.session().settle()
+        (said,) = engine.said()
+        assert "does not answer" in said
+        assert KEY not in said
+        assert engine.session().stats()["turns"] == 1

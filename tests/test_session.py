@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from shell import atlas, command, environment
 from support import write
 
 from atlas import MemoryEngine, journal, kept
@@ -64,8 +66,10 @@ def test_no_view_exceeds_its_budget(engine, notes, budget):
     assert bool(view.items) <= (view.text != "")
 
 
-def test_what_has_no_room_is_named_with_how_to_get_it(engine, notes):
-    view = engine.view("the mill pond", budget=120)
+def test_what_has_no_room_is_named_with_how_to_get_it(engine, root):
+    for number in range(30):
+        write(root, f"n/{number}.md", f"# Pond {number}\n\nThe pond number {number} of the mill has fish.\n")
+    view = engine.view("the mill pond", budget=150)
     assert view.omitted
     assert {one.path for one in view.omitted}.isdisjoint(item.path for item in view.items)
     left = view.omitted[0]
@@ -241,11 +245,14 @@ def test_every_field_of_a_state_may_be_wrong(engine, notes):
     (file,) = (notes / ".atlas" / kept.FOLDER).iterdir()
     whole = json.loads(file.read_text())
     for name in whole:
-        for wrong in (None, 7, "x", [], {"a": "b"}, [[1]]):
+        for wrong in (None, 7, "x", [], {"a": "b"}, [[1]], {"version": 1}):
             file.write_text(json.dumps({**whole, name: wrong}))
-            with MemoryEngine(notes) as again:
-                assert "mill pond" in again.view("the mill pond").text
-                assert again.stats()["memories"] == 5
+            state = kept.load(engine.config, "main")
+            assert kept.summary(engine.config, 5)["tiers"]["cold"] <= 5
+            kept.save(engine.config, state)
+            assert kept.load(engine.config, "main").fence == state.fence
+    with MemoryEngine(notes) as again:
+        assert "mill pond" in again.view("the mill pond").text
 
 
 def test_a_session_can_be_forgotten(engine, notes):
@@ -332,3 +339,55 @@ def test_many_threads_ask_one_session(engine, notes):
     assert all(view.items and view.tokens <= 150 for view in views)
     assert engine.session().stats()["turns"] == len(questions)
     assert len(list(journal.read(engine.config))) == len(questions)
+
+
+# ------------------------------------------------------------- from the shell
+
+
+def test_the_command_prints_the_view_and_nothing_else(notes):
+    said = atlas("view", "the mill pond", "--budget", "150", cwd=notes)
+    assert said.code == 0
+    assert said.out.startswith("<memory-")
+    assert TableTokenizer().count(said.out.rstrip("\n")) <= 150
+    assert re.search(r"\d+ of 150 tokens; \d+ memories shown, \d+ left out", said.err)
+
+
+def test_each_process_goes_on_from_the_last(notes):
+    views = [atlas("view", "the mill pond", "--json", cwd=notes).json for _ in range(2)]
+    assert views[0]["text"] == views[1]["text"]
+    assert {item["tier"] for item in views[0]["items"]} == {"cold"}
+    assert {item["tier"] for item in views[1]["items"]} == {"hot"}
+    other = atlas("view", "the mill pond", "--session", "other", "--json", cwd=notes).json
+    assert {item["tier"] for item in other["items"]} == {"cold"}
+    numbers = atlas("stats", "--json", cwd=notes).json["cache"]
+    assert (numbers["turns"], numbers["tiers"]["cold"]) == (3, 0)
+    assert {one["session"]: one["turns"] for one in numbers["sessions"]} == {"main": 2, "other": 1}
+    told = atlas("stats", cwd=notes).out
+    assert "3 views in 2 sessions" in told
+    assert "prefix reuse       100.0 %" in told
+
+
+@pytest.mark.parametrize("words", [("--budget", "-1"), ("--budget", "many"), ("--order", "size"), ("--session",)])
+def test_wrong_options_are_wrong_usage(notes, words):
+    said = atlas("view", "the mill pond", *words, cwd=notes)
+    assert (said.code, said.out) == (2, "")
+
+
+def test_the_tiers_can_be_watched(notes):
+    atlas("view", "the mill pond", cwd=notes)
+    words = command("stats", "--watch", "--seconds", "0.1", "--json")
+    with subprocess.Popen(words, cwd=notes, env=environment(), stdout=subprocess.PIPE, text=True) as watching:
+        lines = [json.loads(watching.stdout.readline()) for _ in range(3)]
+        watching.kill()
+    assert [one["turns"] for one in lines] == [1, 1, 1]
+    assert lines[0]["sessions"][0]["view"][0]["text"].startswith("[")
+
+
+def test_watched_tiers_are_drawn(notes):
+    atlas("view", "the mill pond", cwd=notes)
+    words = command("stats", "--watch", "--seconds", "0.1")
+    with subprocess.Popen(words, cwd=notes, env=environment(), stdout=subprocess.PIPE, text=True) as watching:
+        seen = "".join(watching.stdout.readline() for _ in range(6))
+        watching.kill()
+    assert "main" in seen
+    assert "About the boat" in seen

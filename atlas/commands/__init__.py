@@ -36,7 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "why-not": ("whynot", "Say why a search does not return a memory."),
     "show": ("read", "Show one memory at a level of detail."),
     "clusters": ("read", "List the clusters, or the memories of one."),
-    "stats": ("read", "Count what is there."),
+    "stats": ("read", "Count what is there, and say how well views are served."),
     "index": ("health", "Bring the index up to date."),
     "watch": ("watch", "Keep the index up to date while others edit; one line per refresh."),
     "status": ("health", "Say how the vault is: index, Git, and every file with a problem."),
