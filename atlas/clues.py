@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -177,7 +177,8 @@ class Clues:
         chain: list[Context] = [(first,)]
         if len(self._path) > 1 and self._path[1]:
             chain.append((self._path[1][0], first))
-        return [chain, *([(other,)] for other in others)]
+        short: list[list[Context]] = [[(other,)] for other in others]
+        return [chain, *short]
 
     def _turn_to(self, vector: Vector) -> None:
         old = self._mean
@@ -203,10 +204,10 @@ class Clues:
 
     def _beside(self, turn: Turn, relations: Relations) -> Iterable[tuple[str, float]]:
         """What stands next to what was needed; the more of them, the louder."""
-        heard: Counter[str] = Counter()
+        heard: dict[str, float] = {}
         for id in turn.needed[:_SPEAK]:
             for place, other in enumerate(relations.neighbours(id)[:_NEXT_TO]):
-                heard[other] += 1 / (1 + place // 2)
+                heard[other] = heard.get(other, 0.0) + 1 / (1 + place // 2)
         return heard.items()
 
     def _next_topics(self, relations: Relations) -> Iterable[tuple[str, float]]:
@@ -290,6 +291,6 @@ def _spread(groups: Iterable[Sequence[str]], most: int) -> Iterable[tuple[str, f
 
 
 def _log_odds(p: float) -> float:
-    """0 for a probability of 1/200 or less, 1 for one in two or so."""
+    """0 for a probability of 1/200 or less, 2.6 for one in two."""
     p = min(max(p, 0.005), 0.95)
-    return math.log(p / (1 - p) * 199) / 5
+    return math.log(p / (1 - p) * 199) / 2

@@ -14,10 +14,10 @@ from typing import Any
 
 Context = tuple[str, ...]
 
-#: What a visit leaves of the counts of those before: eight visits count at most, so a habit given up is forgotten.
-KEEP = 0.875
+#: What a visit leaves of the counts of those before: ten visits count at most, so a habit given up is forgotten.
+KEEP = 0.9
 #: The weight of the shorter context, in visits.
-SMOOTH = 1.0
+SMOOTH = 2.0
 #: So many contexts are kept, those visited last, and so many followers of each, the most frequent.
 CONTEXTS, FOLLOWERS = 2000, 8
 #: A count below this says nothing.

@@ -69,15 +69,18 @@ class Bar:
     2014). It falls silent where nothing it says comes true and speaks again when something would have.
     """
 
-    #: Sums of late fade by this share a turn.
-    FADE = 0.98
+    #: What a turn leaves of the sums.
+    FADE = 0.99
+    #: Used, issued and wanted before anything is known: about what dialogues bring, so that it does not begin by
+    #: proposing whatever there is.
+    BEFORE = (4.0, 20.0, 25.0)
 
     def __init__(self) -> None:
-        self._sums = [0.0, 0.0, 0.0]
+        self._sums = list(self.BEFORE)
 
     @property
     def height(self) -> float:
-        """F/2 of late; 0 before anything is known."""
+        """F/2 of late."""
         used, issued, wanted = self._sums
         return used / (issued + wanted) if issued + wanted > 0 else 0.0
 

@@ -23,13 +23,14 @@ __all__ = ["LIMIT", "NOTHING", "Nearest", "Numbers", "Prefetch", "Prefetcher", "
 LIMIT = 10
 #: What a memory must be worth even if nothing is known of what it would push out: its probability of use.
 FLOOR = 0.02
-#: How loudly each clue speaks before anything is learned: fitted by logistic regression on dialogues 1 to 5 of LoCoMo
-#: and on walks of readers that are not measured; `benchmarks/prefetch_accuracy.py` fits them again.
+#: How loudly each clue speaks before anything is learned. Fitted by logistic regression on all candidates of dialogues
+#: 1 to 5 of LoCoMo, which have no links and no clusters. `habit` and `linked` are a compromise between those and
+#: readers who walk links (1.4 and 6 there, .1 and nothing here), which learning undoes within some hundred turns;
+#: `sibling`, `topic` and `proposed` are guesses. `benchmarks/prefetch_accuracy.py` fits them again.
 WEIGHTS = {
-    "bias": -4.3, "now": 0.6, "last": 0.5, "before": 0.3, "near": 1.2, "fresh": 2.0, "used": 0.3, "beside": 0.4,
-    "linked": 0.7, "sibling": 0.3, "habit": 0.6, "topic": 0.5, "proposed": 1.0,
+    "bias": -4.4, "now": 0.8, "last": 0.9, "before": 0.15, "near": 0.8, "fresh": 2.6, "used": 0.38, "beside": 0.45,
+    "linked": 1.5, "sibling": 0.5, "habit": 0.4, "topic": 0.3, "proposed": 1.5,
 }  # fmt: skip
-
 _SOON = 3
 _VERSION = 1
 
