@@ -28,7 +28,7 @@ Pool = dict[str, list[float]]
 
 #: The sources; "bias" is 1 for all.
 NAMES = (
-    "bias", "now", "last", "before", "near", "fresh", "used", "beside", "linked", "sibling", "habit", "topic",
+    "bias", "now", "last", "before", "near", "back", "fresh", "used", "beside", "linked", "sibling", "habit", "topic",
     "proposed",
 )  # fmt: skip
 _COLUMN = {name: place for place, name in enumerate(NAMES)}
@@ -42,6 +42,8 @@ _USED, _USED_FADE = 1000, 0.98
 _MEAN = 0.5
 #: So many searches back are remembered.
 _BACK = 4
+#: No state has seen more turns than this.
+_AGES = 10**9
 
 
 class Relations(Protocol):
@@ -108,6 +110,8 @@ class Clues:
         self._said: deque[tuple[str, int]] = deque(maxlen=_SAID)
         self._used: dict[str, tuple[float, int]] = {}
         self._mean: Vector | None = None
+        self._vector: Vector | None = None
+        self._before: Vector | None = None
 
     def take(self, turn: Turn, relations: Relations) -> None:
         """Remember a turn."""
@@ -120,7 +124,7 @@ class Clues:
             self._used = {id: self._used[id] for id in kept}
         self._said.extend((id, self._turn) for id in turn.said[-_SAID:])
         self._ranked.appendleft(turn.ranked[:_RANKED])
-        if turn.vector is not None:
+        if turn.vector is not None and np.isfinite(turn.vector).all():
             self._turn_to(turn.vector)
 
     def gather(self, turn: Turn, warm: Container[str], relations: Relations, nearest: Nearest | None) -> Pool:
@@ -141,11 +145,13 @@ class Clues:
                 if not most:
                     return
 
-        add("proposed", ((id, min(max(score, 0.0), 1.0)) for id, score in turn.proposed.items()), most=_SAID)
+        add("proposed", ((id, min(score, 1.0)) for id, score in turn.proposed.items() if score > 0), most=_SAID)
         add("habit", self._habits())
         add("fresh", ((id, 1 / (1 + self._turn - then)) for id, then in reversed(self._said)))
         add("linked", _spread((relations.linked(id) for id in turn.needed[:_FIRST]), _LINKS))
-        add("near", self._nearest(nearest, warm))
+        for name, vector in (("near", self._mean), ("back", self._before)):
+            if nearest is not None and vector is not None and turn.vector is not None:
+                add(name, _heights(nearest(_unit(vector), _NEAREST)), most=_NEAR)
         add("beside", self._beside(turn, relations))
         for name, ranked in zip(("now", "last", "before", "before"), self._ranked, strict=False):
             add(name, _ranks(ranked, _RANKED))
@@ -181,9 +187,11 @@ class Clues:
         return [chain, *short]
 
     def _turn_to(self, vector: Vector) -> None:
-        old = self._mean
-        mean = vector if old is None or old.shape != vector.shape else _MEAN * old + (1 - _MEAN) * vector
-        self._mean = np.round(mean, 4).astype(np.float32)
+        """Where the questions are going is their fading mean; two who talk in turn come back to the one before."""
+        old = self._mean if self._mean is not None and self._mean.shape == vector.shape else None
+        self._before = None if old is None else self._vector
+        self._mean = _short(vector if old is None else _MEAN * old + (1 - _MEAN) * vector)
+        self._vector = _short(vector)
 
     def _popularity(self, id: str) -> float:
         count, then = self._used.get(id, (0.0, self._turn))
@@ -193,14 +201,6 @@ class Clues:
         """What followed what was needed, by the logarithm of its odds."""
         for chain in self._contexts():
             yield from ((id, _log_odds(p)) for id, p in self._memories.after(chain).items())
-
-    def _nearest(self, nearest: Nearest | None, warm: Container[str]) -> Iterable[tuple[str, float]]:
-        """What lies where the questions are going, of that which is not ready."""
-        if nearest is None or self._mean is None:
-            return ()
-        length = float(np.linalg.norm(self._mean))
-        found = nearest(self._mean / np.float32(length or 1), _NEAREST)
-        return _ranks([id for id, _ in found if id not in warm], _NEAR)
 
     def _beside(self, turn: Turn, relations: Relations) -> Iterable[tuple[str, float]]:
         """What stands next to what was needed; the more of them, the louder."""
@@ -233,7 +233,7 @@ class Clues:
             "ranked": [list(ids) for ids in self._ranked],
             "said": [list(one) for one in self._said],
             "used": [[id, count, then] for id, (count, then) in self._used.items()],
-            "mean": None if self._mean is None else [round(float(x), 4) for x in self._mean],
+            "vectors": [_listed(vector) for vector in (self._mean, self._vector, self._before)],
         }
 
     @classmethod
@@ -243,14 +243,13 @@ class Clues:
         names = _ids(state["names"])
         made._memories = Habits.restored(state["memories"], names)
         made._topics = Habits.restored(state["topics"], names)
-        made._turn = int(state["turn"])
+        made._turn = _whole(state["turn"], _AGES)
         made._path = tuple(_ids(ids)[:_SPEAK] for ids in state["path"][:2])
         made._clusters = _ids(state["clusters"])[:_FIRST]
         made._ranked.extend(_ids(ids)[:_RANKED] for ids in state["ranked"][:_BACK])
-        made._said.extend((_id(id), min(int(then), made._turn)) for id, then in state["said"])
-        made._used = {_id(id): (_finite(c), min(int(then), made._turn)) for id, c, then in state["used"][:_USED]}
-        if state["mean"] is not None:
-            made._mean = np.array([_finite(x) for x in state["mean"]], np.float32)
+        made._said.extend((_id(id), _whole(then, made._turn)) for id, then in state["said"])
+        made._used = {_id(id): (abs(_finite(c)), _whole(then, made._turn)) for id, c, then in state["used"][:_USED]}
+        made._mean, made._vector, made._before = (_vector(values) for values in state["vectors"])
         return made
 
 
@@ -264,6 +263,13 @@ def _ids(values: Iterable[Any]) -> tuple[str, ...]:
     return tuple(_id(value) for value in values)
 
 
+def _whole(value: Any, most: int) -> int:
+    number = int(value)
+    if not 0 <= number <= most:
+        raise ValueError(value)
+    return number
+
+
 def _finite(value: Any) -> float:
     number = float(value)
     if not math.isfinite(number) or abs(number) > 1e6:
@@ -274,6 +280,31 @@ def _finite(value: Any) -> float:
 def _clusters(ids: Iterable[str], relations: Relations) -> tuple[str, ...]:
     found = dict.fromkeys(cluster for id in ids for cluster in relations.clusters(id))
     return tuple(itertools.islice(found, _FIRST))
+
+
+def _unit(vector: Vector) -> Vector:
+    return vector / np.float32(np.linalg.norm(vector) or 1)
+
+
+def _short(vector: Vector) -> Vector:
+    """To the places that the state keeps, so that what is restored is what was."""
+    return np.round(vector, 4).astype(np.float32)
+
+
+def _listed(vector: Vector | None) -> list[float] | None:
+    return None if vector is None else [round(float(x), 4) for x in vector]
+
+
+def _vector(values: Any) -> Vector | None:
+    return None if values is None else np.array([_finite(x) for x in values], np.float32)
+
+
+def _heights(found: Sequence[tuple[str, float]]) -> Iterable[tuple[str, float]]:
+    """How far each stands above the last of them, the first at 1."""
+    if not found:
+        return ()
+    first, last = found[0][1], found[-1][1]
+    return ((id, (score - last) / (first - last) if first > last else 1.0) for id, score in found)
 
 
 def _ranks(ids: Sequence[str], depth: int) -> Iterable[tuple[str, float]]:

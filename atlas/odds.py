@@ -7,7 +7,6 @@ certainty grows with what was seen and fades again (the diagonal form of Bayesia
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,7 +54,12 @@ class Odds:
         weights, sure = (np.array(part, np.float64) for part in state)
         if weights.shape != self._prior.shape or sure.shape != weights.shape:
             raise ValueError("another model's weights")
-        if not (np.isfinite(weights).all() and np.isfinite(sure).all() and (sure >= SURE - 1e-3).all()):
+        if not (
+            np.isfinite(weights).all()
+            and np.isfinite(sure).all()
+            and (sure >= SURE - 1e-3).all()
+            and (sure < 1e12).all()
+        ):
             raise ValueError("no weights")
         if (np.abs(weights - self._prior) > REACH + 1e-3).any():
             raise ValueError("farther than a weight may go")
@@ -96,6 +100,6 @@ class Bar:
     def restore(self, state: Sequence[Any]) -> None:
         """Take a state over. Raises TypeError or ValueError if it is damaged."""
         sums = [float(x) for x in state]
-        if len(sums) != 3 or not all(math.isfinite(x) and x >= 0 for x in sums):
+        if len(sums) != 3 or not all(0 <= x <= 1e6 for x in sums):
             raise ValueError("no sums")
         self._sums = sums

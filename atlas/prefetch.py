@@ -22,16 +22,18 @@ __all__ = ["LIMIT", "NOTHING", "Nearest", "Numbers", "Prefetch", "Prefetcher", "
 #: So many are issued after a turn at the most.
 LIMIT = 10
 #: What a memory must be worth even if nothing is known of what it would push out: its probability of use.
-FLOOR = 0.02
+FLOOR = 0.03
 #: How loudly each clue speaks before anything is learned. Fitted by logistic regression on all candidates of dialogues
 #: 1 to 5 of LoCoMo, which have no links and no clusters. `habit` and `linked` are a compromise between those and
 #: readers who walk links (1.4 and 6 there, .1 and nothing here), which learning undoes within some hundred turns;
 #: `sibling`, `topic` and `proposed` are guesses. `benchmarks/prefetch_accuracy.py` fits them again.
 WEIGHTS = {
-    "bias": -4.4, "now": 0.8, "last": 0.9, "before": 0.15, "near": 0.8, "fresh": 2.6, "used": 0.38, "beside": 0.45,
-    "linked": 1.5, "sibling": 0.5, "habit": 0.4, "topic": 0.3, "proposed": 1.5,
+    "bias": -4.5, "now": 1.0, "last": 0.85, "before": 0.25, "near": 0.4, "back": 1.35, "fresh": 2.6, "used": 0.45,
+    "beside": 0.45, "linked": 1.5, "sibling": 0.5, "habit": 0.4, "topic": 0.3, "proposed": 1.5,
 }  # fmt: skip
 _SOON = 3
+#: No clue is louder than this.
+_LOUDEST = 20.0
 _VERSION = 1
 
 
@@ -176,7 +178,7 @@ class Prefetcher:
         self._clues = Clues.restored(state["clues"])
         self._numbers = Numbers(*(max(int(n), 0) for n in state["numbers"]))
         rows = np.array([row for _, row in state["pool"]], np.float64).reshape(-1, len(NAMES))
-        if not np.isfinite(rows).all():
+        if not (np.abs(rows) <= _LOUDEST).all():
             raise ValueError("no clues")
         self._pool = {str(id): row.tolist() for (id, _), row in zip(state["pool"], rows, strict=True)}
         self._issued.extend([str(id) for id in ids][:LIMIT] for ids in state["issued"])
