@@ -103,7 +103,7 @@ class Tiers:
         self._hot = {}
         for id, held in shown.items():
             self._put(id, held)
-            self._heat(id)
+        self._heat(shown)
         self._settle()
 
     def admit(self, id: str, blob: str, size: int, gain: float = 0.0, payload: object = None) -> bool:
@@ -142,10 +142,8 @@ class Tiers:
     def promote(self, ids: Iterable[str]) -> tuple[str, ...]:
         """Take memories from warm to hot as far as there is room, and expect them all; those that are cold."""
         wanted = tuple(dict.fromkeys(ids))
-        for id in wanted:
-            if id in self._held:
-                self._gains[id] = 1.0
-                self._heat(id)
+        self._gains |= {id: 1.0 for id in wanted if id in self._held}
+        self._heat(wanted)
         return tuple(id for id in wanted if id not in self._held)
 
     def keep_only(self, live: Mapping[str, str]) -> None:
@@ -209,8 +207,7 @@ class Tiers:
         self._counts = {name: int(state["counts"][name]) for name in self._counts}
         self._held = {str(id): Held(str(blob), max(int(size), 1)) for id, (blob, size) in state["held"].items()}
         self._gains = {str(id): min(max(float(gain), 0.0), 1.0) for id, gain in state["gains"].items()}
-        for id in state["hot"]:
-            self._heat(id)
+        self._heat(state["hot"])
         self._settle()
 
     # ------------------------------------------------------------------- within
@@ -248,10 +245,13 @@ class Tiers:
         kept = old.payload if old is not None and old.blob == new.blob else None
         self._held[id] = Held(new.blob, max(new.size, 1), kept if new.payload is None else new.payload)
 
-    def _heat(self, id: str) -> None:
-        """Make a memory hot, if there is room for it; never what is cold."""
-        if id in self._held and self._tokens(self._hot | {id: None}) <= self.hot_tokens:
-            self._hot[id] = None
+    def _heat(self, ids: Iterable[str]) -> None:
+        """Make memories hot, those for which there is room; never what is cold."""
+        room = self.hot_tokens - self._tokens(self._hot)
+        for id in ids:
+            if id in self._held and id not in self._hot and self._held[id].size <= room:
+                self._hot[id] = None
+                room -= self._held[id].size
 
     def _settle(self) -> None:
         """Keep to the capacities: the least expected of warm becomes cold."""

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 HALVED: Final = (1.0, 8.0, 60.0)
 #: So many hits of an answer leave traces, and so many memories may have one: those least likely needed lose theirs.
 DEPTH, KNOWN = 200, 2048
-#: Bias, then the weights of `found` and of `written` at the three speeds. See `fitted` in benchmarks/cache_hit_rate.py.
-PRIOR: Final = (-5.31, 2.99, 0.60, 0.27, 3.84, 0.24, 0.27)
-#: A memory whose strongest trace is weaker than this is not kept for a later process.
-LEAST = 0.02
+#: Bias, then the weights of `found` and of `written` at the three speeds. Fitted by benchmarks/cache_hit_rate.py.
+PRIOR: Final = (-5.18, 2.89, 0.53, 0.29, 3.74, 0.29, 0.20)
+#: The traces of so many memories, the likeliest, are kept for a later process.
+KEPT = 512
 #: The step of learning, and the pull back to `PRIOR`: habits are learned over some hundred answers.
-STEP, PULL = 0.02, 0.002
+STEP, PULL = 0.005, 0.005
 #: No weight moves further than this, whatever is fed.
 FAR = 3.0
 _SPEEDS = len(HALVED)
@@ -61,8 +61,9 @@ class Forecast:
         self._learn(needed)
         self._traces *= self._fading
         self._room(DEPTH)
-        for rank, id in enumerate(ranked[:DEPTH]):
-            self._traces[self._place(id), :_SPEEDS] += 1 / (1 + rank / 10)
+        hits = tuple(dict.fromkeys(ranked[:DEPTH]))
+        places = [self._place(id) for id in hits]
+        self._traces[places, :_SPEEDS] += 1 / (1 + np.arange(len(places))[:, None] / 10)
 
     def written(self, id: str) -> None:
         """The memory was just stored."""
@@ -78,6 +79,10 @@ class Forecast:
         chances = self._chances(self._traces[list(self._places.values())])
         return sorted(zip(self._places, chances.tolist(), strict=True), key=lambda pair: (-pair[1], pair[0]))
 
+    def features(self) -> tuple[list[str], Floats]:
+        """The memories with traces, and a row of features each: `found` and `written` at the three speeds."""
+        return list(self._places), _features(self._traces[list(self._places.values())])
+
     def forget(self, live: Collection[str]) -> None:
         """Drop the traces of all that is not live."""
         for id in [id for id in self._places if id not in live]:
@@ -85,10 +90,10 @@ class Forecast:
 
     def state(self) -> dict[str, Any]:
         """What a later process goes on with, as JSON: ids and numbers, no text."""
-        rows = ((id, self._traces[place]) for id, place in self._places.items())
+        kept = [id for id, _ in self.best()[:KEPT]]
         return {
             "weights": _short(self.weights),
-            "traces": {id: _short(row) for id, row in rows if row.max() >= LEAST},
+            "traces": {id: _short(self._traces[self._places[id]]) for id in kept},
         }
 
     @classmethod
@@ -96,16 +101,16 @@ class Forecast:
         """Go on from `state`; ValueError, TypeError or KeyError where it is none."""
         forecast = cls()
         forecast.weights = forecast._bounded(_numbers(state["weights"], len(PRIOR)))
-        for id, row in list(state["traces"].items())[: KNOWN + DEPTH]:
+        for id, row in list(state["traces"].items())[:KEPT]:
             forecast._traces[forecast._place(id)] = np.maximum(_numbers(row, 2 * _SPEEDS), 0)
         return forecast
 
     def _learn(self, needed: Collection[str]) -> None:
         """One step towards what was needed now, from the traces as they stood before."""
-        places = list(self._places.values())
-        came = np.fromiter((id in needed for id in self._places), float, len(places))
-        wrong = came - self._chances(self._traces[places])
-        slope = np.array([wrong.sum(), *(wrong @ _features(self._traces[places]))])
+        features = self.features()[1]
+        came = np.fromiter((id in needed for id in self._places), float, len(features))
+        wrong = came - 1 / (1 + np.exp(-(self.weights[0] + features @ self.weights[1:])))
+        slope = np.array([wrong.sum(), *(wrong @ features)])
         self.weights = self._bounded(self.weights + STEP * slope - PULL * (self.weights - PRIOR))
 
     @staticmethod
