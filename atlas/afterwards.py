@@ -50,9 +50,9 @@ _AFTER_SECONDS = 0.001
 class Answer:
     """A view that was given to the question `text`.
 
-    `ranked` are the ids found, best first; `paths` has the path of all that were looked at. `shown` has the level of
-    each item, `made` what is prepared of it. `before` and `after` are the last view's text and this one's;
-    `candidates` and `room` are what it was composed of and within how many tokens.
+    `ranked` are the ids found, best first; `paths` has the path of all that were looked at, `made` what is prepared of
+    each, `shown` the level of each item. `returning` are cold ids of a topic that is back. `before` and `after` are the
+    last view's text and this one's; `candidates` and `room` are what it was composed of and within how many tokens.
     """
 
     text: str
@@ -64,6 +64,7 @@ class Answer:
     candidates: tuple[Candidate, ...]
     room: int
     tokens: int
+    returning: tuple[str, ...]
     before: str
     after: str
 
@@ -169,13 +170,13 @@ class Afterwards:
         self._paths.update(answer.paths)
         needed = answer.ranked[:NEEDED]
         missed = tuple(id for id in needed if id not in self._kept.tiers)
-        held = {id: _held(answer.made[id]) for id in answer.shown}
-        self._kept.tiers.turn(held, answer.ranked)
+        held = {id: _held(made) for id, made in answer.made.items()}
+        self._kept.tiers.turn({id: held[id] for id in answer.shown}, answer.ranked, held)
         stored, proposed = tuple(self._stored), dict(self._proposed)
         turn = prefetch.Turn(needed, answer.ranked[NEEDED:], missed, stored, answer.vector, proposed)
         self._stored, self._proposed = [], {}
         if self._resident:
-            self._expect(turn)
+            self._expect(turn, answer.returning)
         else:
             self._kept.prefetcher.after(turn, _Everything())
         self._dirty = True
@@ -200,15 +201,15 @@ class Afterwards:
         counts.best += len(best)
         counts.hidden += len(best - answer.shown.keys())
 
-    def _expect(self, turn: prefetch.Turn) -> None:
-        """Make ready what the next turns will need."""
+    def _expect(self, turn: prefetch.Turn, returning: Sequence[str]) -> None:
+        """Make ready what the next turns will need, and what belongs to a topic that is back."""
         with self._ask("") as asked:
             if asked.look is None:
                 return
             around = Surroundings(asked.reader, asked.look, self._paths)
             tiers = self._kept.tiers
             found = self._kept.prefetcher.after(turn, tiers, around, around.nearest)
-            gains = {one.id: one.gain for one in found}
+            gains = {id: 1.0 for id in returning if id in self._paths} | {one.id: one.gain for one in found}
             self._ready(Stage(asked.reader, asked.look), [self._paths[id] for id in gains], gains)
 
     def _take(self, memories: Sequence[tuple[str, str]]) -> None:

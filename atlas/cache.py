@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from atlas.forecast import Forecast
@@ -27,6 +28,7 @@ from atlas.memory import Tier
 NEEDED: Final = 10
 #: What is left after each answer of an expectation that did not come true.
 STAYING = 0.5
+NOTHING: Final[Mapping[str, Held]] = MappingProxyType({})
 _VERSION = 1
 
 
@@ -70,7 +72,7 @@ class Tiers:
             return Tier.COLD
         return Tier.HOT if id in self._hot else Tier.WARM
 
-    def __contains__(self, id: str) -> bool:
+    def __contains__(self, id: object) -> bool:
         return id in self._held
 
     def __len__(self) -> int:
@@ -86,10 +88,11 @@ class Tiers:
 
     # ------------------------------------------------------------------- moving
 
-    def turn(self, shown: Mapping[str, Held], ranked: Sequence[str] = ()) -> None:
+    def turn(self, shown: Mapping[str, Held], ranked: Sequence[str] = (), ready: Mapping[str, Held] = NOTHING) -> None:
         """An answer was given: what it showed is hot now, as far as there is room, and what was hot is warm.
 
-        `ranked` are all its hits, best first (default: what it showed); the first `NEEDED` are what it needed.
+        `ranked` are all its hits, best first (default: what it showed); the first `NEEDED` are what it needed. What was
+        made `ready` for it and not shown is warm too, as far as there is room.
         """
         ranked = ranked or tuple(shown)
         needed = ranked[:NEEDED]
@@ -101,7 +104,7 @@ class Tiers:
         self.forecast.answered(ranked, frozenset(needed))
         self._gains = {id: gain * STAYING for id, gain in self._gains.items() if id in self._held and gain > 0.001}
         self._hot = {}
-        for id, held in shown.items():
+        for id, held in (*ready.items(), *shown.items()):
             self._put(id, held)
         self._heat(shown)
         self._settle()

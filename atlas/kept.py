@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from atlas import frame, vault
 from atlas.cache import Tiers
+from atlas.focus import Focus
 from atlas.order import Standing
 from atlas.prefetch import Prefetcher
 
@@ -51,7 +52,7 @@ class Kept:
     """The state of a session.
 
     `text` is the last view, `previous` are its items in order; `shown` has their paths and blob ids, `names` what each
-    is called there.
+    is called there. `asked` is when the last view was, in seconds since 1970.
     """
 
     name: str
@@ -59,6 +60,8 @@ class Kept:
     fence: str
     tiers: Tiers
     prefetcher: Prefetcher
+    focus: Focus = field(default_factory=Focus)
+    asked: float = 0.0
     previous: tuple[Standing, ...] = ()
     shown: dict[str, tuple[str, str]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
@@ -91,6 +94,8 @@ def save(config: Config, kept: Kept) -> None:
         "names": kept.names,
         "tiers": kept.tiers.state(),
         "prefetch": kept.prefetcher.state(),
+        "focus": kept.focus.state(),
+        "asked": kept.asked,
     }
     vault.write_elsewhere(file, json.dumps(state, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
@@ -188,6 +193,8 @@ def _restored(config: Config, state: Mapping[str, Any]) -> Kept:
         fence=fence,
         tiers=Tiers.restored(state["tiers"], *_room(config)),
         prefetcher=Prefetcher.restored(state["prefetch"]),
+        focus=Focus.restored(state["focus"]),
+        asked=float(state["asked"]),
         previous=tuple(Standing(str(i), str(t), str(h), float(w)) for i, t, h, w in state["previous"]),
         shown={str(id): (str(path), str(blob)) for id, (path, blob) in state["shown"].items()},
         text=str(state["text"]),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from atlas import config, frame, kept, order, tokens, words
+from atlas import config, focus, frame, kept, order, tokens, words
 from atlas.afterwards import Afterwards, Answer
 from atlas.cache import Tiers
 from atlas.cast import Cast, Names, Question
@@ -21,6 +21,9 @@ from atlas.memory import Left, Shown, View
 from atlas.stage import Stage
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from atlas.afterwards import Ask
     from atlas.cast import Prepared
     from atlas.config import Config
@@ -62,6 +65,7 @@ class Session:
         self._frame = frame.Frame(self._kept.fence, self._tokenizer)
         self._tiers = self._kept.tiers
         self._cast = Cast(self._tokenizer, self._tiers, Names(self._kept.names))
+        self._returning: tuple[str, ...] = ()
         self._after = Afterwards(config, self._kept, self._cast, ask, self._mutex, resident=resident)
 
     # ------------------------------------------------------------------ asking
@@ -81,6 +85,8 @@ class Session:
         with self._mutex:
             with self._ask(query, as_of=as_of, **narrowed) as asked:
                 gathered = self._gather(asked, query, budget, past=as_of is not None)
+            if as_of is None and asked.vector is not None:
+                self._turn(asked.vector, query)
             arranged = self._arranged(gathered, budget, order, past=as_of is not None)
             drawn = frame.draw(self._frame, arranged.placed, arranged.omitted, budget)
             view = self._told(gathered, drawn, arranged, budget)
@@ -172,6 +178,18 @@ class Session:
         )
         return order.stable(previous, gathered.candidates, room, share=share)
 
+    def _turn(self, vector: NDArray[np.float32], query: str) -> None:
+        """Follow the topic. Where it changes, what stood in front of the agent makes room at once, all of it."""
+        state, now = self._kept, config.now().timestamp()
+        away = now - state.asked if state.asked else 0.0
+        state.focus, shift = focus.turned(state.focus, vector, query, away=away)
+        state.asked = now
+        if shift is not None:
+            state.counts.shifts += 1
+            state.previous = ()
+            self._tiers.demote(shift.demote)
+            self._returning = self._tiers.promote(shift.promote)
+
     # ----------------------------------------------------------------- telling
 
     def _told(self, gathered: _Gathered, drawn: Drawn, arranged: Arranged, budget: int) -> View:
@@ -196,6 +214,8 @@ class Session:
         before, state.text = state.text, drawn.text
         state.previous = order.standings(state.previous, drawn.placed)
         shown = {one.candidate.id: one.level for one in drawn.placed}
+        state.focus = focus.shown(state.focus, shown)
+        returning, self._returning = self._returning, ()
         state.names = {id: gathered.made[id].name for id in shown}
         state.shown = {id: (gathered.seen[id].path, gathered.made[id].facts.blob) for id in shown}
         return Answer(
@@ -204,10 +224,11 @@ class Session:
             ranked=gathered.ranked,
             paths={id: one.path for id, one in gathered.seen.items()},
             shown=shown,
-            made={id: gathered.made[id] for id in shown},
+            made=gathered.made,
             candidates=gathered.candidates,
             room=self._room(budget),
             tokens=drawn.tokens,
+            returning=returning,
             before=before,
             after=drawn.text,
         )
