@@ -1,10 +1,15 @@
 """Where each item stands in a view. Pure: what stood there last, what may be shown now, and the budget.
 
 A provider's prompt cache takes a tenth for a beginning it has seen, byte for byte. So the stable order keeps as much of
-the beginning of the last view as it may: for every cut, the items before it stay as they are and the best scene fills
-the rest. The furthest cut is taken that leaves the best hits their room and gives up no more than a set value. Where
-all of them give up more, the subject has changed, and the view is made anew at once, with what has been of use for
-longest at its beginning.
+the beginning of the last view as it may: the items before a cut stay as they are, and the best scene fills the rest.
+Two things bound the cut. The best hits of this turn are shown whatever stays, as they would be without a past. And what
+stays still belongs to the subject: its items are hits of this turn, if distant ones. Where that is over, the view is
+made anew at once, with what has been of use for longest at its beginning: a break now and then is cheaper than
+a beginning that stays for ever and says nothing.
+
+Chosen on dialogues 1 to 5 of LoCoMo (`benchmarks/prefix_reuse.py`). To bound the value that is given up instead, in
+all or as a share, keeps less of the beginning for the same evidence lost: value is in the first hits, and cannot tell
+a talk that goes on from a question about something else.
 """
 
 from __future__ import annotations
@@ -20,10 +25,11 @@ from atlas.scene import ALWAYS_SHARE, Candidate, Heading, Placed, Scene, compose
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: So many of the best hits are shown whatever else stays, as the best scene would show them.
+#: So many of the best hits are shown whatever stays, as the best scene would show them.
 FIRST = 10
-#: The value that may be given up for an unchanged beginning: so many memories of use, as `scene.worth` counts them.
-GIVE_UP = 0.02
+#: How far down this turn's hits a beginning's items may stand on average: 1 is what is not among the first 200.
+HOLD = 0.6
+HITS = 200
 #: How much of an item's standing is what it was worth before.
 _MEMORY = 0.8
 
@@ -60,19 +66,20 @@ def stable(
     candidates: Sequence[Candidate],
     budget: int,
     *,
-    give_up: float = GIVE_UP,
+    hold: float = HOLD,
     share: float = ALWAYS_SHARE,
 ) -> Arranged:
-    """The scene whose beginning is the last view's as far as that gives up no more than so much value.
+    """The scene whose beginning is the last view's as far as the best hits have room and it holds to the subject.
 
-    Only items that are among the candidates, with a level of the very same text, can stay: what was changed or
-    forgotten is not served again.
+    `hold` is how far from the subject the beginning may be; 0 lets nothing stay. Only items that are among the
+    candidates, with a level of the very same text, can stay: what was changed or forgotten is not served again. So the
+    candidates are the hits, and whatever else the last view shows that is still there, at a value below theirs.
     """
     best = compose(candidates, budget, share=share)
     asked = (one for one in best.chosen if not one.candidate.always)
     needed = sorted(asked, key=lambda one: -one.candidate.value)[:FIRST]
     kept = _still(previous, candidates, {one.candidate.id: one.level.kept for one in needed})
-    cut = _furthest(kept, needed, candidates, budget, give_up) if kept else 0
+    cut = _furthest(kept, needed, candidates, budget, hold) if kept else 0
     start = kept[:cut]
     scene = best
     if start:
@@ -99,7 +106,7 @@ def standings(previous: Sequence[Standing], shown: Sequence[Placed]) -> tuple[St
 
 
 def _still(previous: Sequence[Standing], candidates: Sequence[Candidate], needed: Mapping[str, float]) -> list[Placed]:
-    """The longest beginning of the last view that could be shown again: as it was, and in the detail now needed."""
+    """The longest beginning of the last view that could be shown again, in the detail now needed."""
     by_id = {one.id: one for one in candidates}
     found: list[Placed] = []
     for old in previous:
@@ -114,21 +121,22 @@ def _still(previous: Sequence[Standing], candidates: Sequence[Candidate], needed
 
 
 def _furthest(
-    kept: Sequence[Placed], needed: Sequence[Placed], candidates: Sequence[Candidate], budget: int, give_up: float
+    kept: Sequence[Placed], needed: Sequence[Placed], candidates: Sequence[Candidate], budget: int, hold: float
 ) -> int:
-    """How many of the items may stay: the most that leave what is needed its room, and give up no more than that."""
+    """How many of the items may stay: the most that leave what is needed its room and hold to the subject."""
     spent = np.array([0, *_lengths(kept)])
-    brings = np.cumsum([0.0, *(one.value for one in kept)])
-    place = {one.candidate.id: n for n, one in enumerate(kept)}
-    steps = _steps(candidates)
-    owner = np.array([place.get(id, len(kept)) for id, _, _ in steps])
-    tokens, gains = np.array([t for _, t, _ in steps]), np.array([g for _, _, g in steps])
-    cuts = np.arange(len(kept) + 1)[:, None]
-    free = owner[None, :] >= cuts
-    filled = np.cumsum(np.where(free, tokens, 0), axis=1) <= (budget - spent)[:, None]
-    total = brings + np.where(free & filled, gains, 0).sum(axis=1)
-    allowed = (spent + _wanting(kept, needed) <= budget) & (total >= total[0] - give_up)
-    return int(np.flatnonzero(allowed)[-1]) if allowed.any() else 0
+    places = np.array([0.0, *_places(kept, candidates)])
+    mean = np.cumsum(places) / np.maximum(np.arange(len(places)), 1)
+    allowed = (spent + _wanting(kept, needed) <= budget) & (mean <= hold)
+    return int(np.flatnonzero(allowed)[-1]) if hold > 0 and allowed.any() else 0
+
+
+def _places(kept: Sequence[Placed], candidates: Sequence[Candidate]) -> list[float]:
+    """How far down the hits of this turn each item stands, from 0 to 1 for what is none of them."""
+    order = sorted(candidates, key=lambda one: -one.value)
+    place = {one.id: n for n, one in enumerate(order)}
+    deep = min(HITS, len(order))
+    return [min(place[one.candidate.id], deep) / deep for one in kept]
 
 
 def _wanting(kept: Sequence[Placed], needed: Sequence[Placed]) -> NDArray[np.int_]:
@@ -143,22 +151,6 @@ def _wanting(kept: Sequence[Placed], needed: Sequence[Placed]) -> NDArray[np.int
     for heading, last in until.items():
         tokens[:last] += heading.tokens
     return tokens
-
-
-def _steps(candidates: Sequence[Candidate]) -> list[tuple[str, float, float]]:
-    """(id, tokens, gain) of each step up, best first: what a scene would be filled by if steps could be cut."""
-    found = []
-    for one in candidates:
-        at, has = 0.0, 0.0
-        left = list(one.levels)
-        while left:
-            rates = [(one.value * level.kept - has) / max(level.tokens - at, 1) for level in left]
-            best = int(np.argmax(rates)) if len(rates) > 1 else 0
-            if rates[best] <= 0:
-                break
-            found.append((rates[best], one.id, left[best].tokens - at, one.value * left[best].kept - has))
-            at, has, left = left[best].tokens, one.value * left[best].kept, left[best + 1 :]
-    return [step[1:] for step in sorted(found, key=lambda step: -step[0])]
 
 
 def _lengths(placed: Sequence[Placed]) -> list[int]:

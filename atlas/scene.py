@@ -23,9 +23,10 @@ ALWAYS_SHARE = 0.15
 TRUSTED: Mapping[str, float] = MappingProxyType(
     {Trust.VERIFIED: 1.1, Trust.CONTESTED: 0.7, Trust.STALE: 0.6, Trust.UNTRUSTED: 0.5, Trust.REJECTED: 0.0}
 )
-#: P(of use) = 1 / (1 + exp(-(a + b score + c ln rank + d best score))); see `probability`.
-_A, _SCORE, _RANK, _BEST = -2.04, 6.33, -0.75, -3.89
-_ASKED, _ASKED_WIDTH = 0.5, 0.07
+#: P(of use) = 1 / (1 + exp(-(a + b score + c ln rank + d best score + e ln characters))); see `probability`.
+_A, _SCORE, _RANK, _BEST, _LONG = -9.46, 6.56, -0.68, -4.01, 1.41
+#: A short remark seldom holds an answer; from so many characters on, a text may.
+_ENOUGH_CHARS = 400
 _PREFERRED = 0.35
 #: What levels keep of a memory in any case, and what more if they hold all the words that were asked for.
 _KEPT = {Lod.L0: (0.05, 0.25), Lod.L1: (0.2, 0.5), Lod.L2: (1.0, 0.0)}
@@ -106,24 +107,18 @@ class Scene:
         return sum(placed.value for placed in self.chosen)
 
 
-def probability(score: float, rank: int, best: float) -> float:
-    """How likely a hit holds what answers: by its score, its rank from 1, and the score of the first hit.
+def probability(score: float, rank: int, best: float, length: int = _ENOUGH_CHARS) -> float:
+    """How likely a hit holds what answers: by its score, its rank from 1, the score of the first hit, its characters.
 
     A logistic fit of "this hit is evidence" over the first 200 hits of 719 questions of LoCoMo (categories 1 to 4,
-    dialogues 1 to 5, each turn a memory). Log loss for each piece of evidence 3.70 there and 3.81 on dialogues 6 to 10,
-    against 3.86 and 3.96 by rank alone; sessions as memories give the same slopes (7.3, -0.70, -4.5). Only ratios
-    matter here, so one fit serves notes of any length. `benchmarks/token_savings.py` prints the fit again.
+    dialogues 1 to 5, each turn a memory). Log loss for each piece of evidence 3.58 there and 3.65 on dialogues 6 to 10;
+    without the length 3.70 and 3.81, by rank alone 3.86 and 3.96. Sessions as memories give the same slopes for score,
+    rank and best score (7.3, -0.7, -4.5). Only ratios matter here, so one fit serves notes of any length; beyond 400
+    characters, where no turn is, longer is taken for no more. `benchmarks/token_savings.py` prints the fit again.
     """
-    return 1 / (1 + math.exp(-max(-60.0, min(60.0, _A + _SCORE * score + _RANK * math.log(rank) + _BEST * best))))
-
-
-def answered(best: float) -> float:
-    """How far a query asks for something that is there, from 0 to 1, by the score of its first hit.
-
-    A logistic fit of questions against turns of a conversation, on the same dialogues. The value of a scene is what it
-    brings times this: where nothing is asked for in particular, there is little to gain from changing what is shown.
-    """
-    return 1 / (1 + math.exp(-max(-60.0, min(60.0, (best - _ASKED) / _ASKED_WIDTH))))
+    long = _LONG * math.log(min(max(length, 1), _ENOUGH_CHARS))
+    exponent = _A + _SCORE * score + _RANK * math.log(rank) + _BEST * best + long
+    return 1 / (1 + math.exp(-max(-60.0, min(60.0, exponent))))
 
 
 def worth(likely: float, *, trust: str = Trust.CANDIDATE, importance: float = 0.5, days: float | None = None) -> float:

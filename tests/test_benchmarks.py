@@ -159,3 +159,37 @@ def test_a_program_reports_its_own_memory(tmp_path):
     run = _module("_common").process([sys.executable, "-c", code], cwd=tmp_path)
     assert run["out"] == 60_000_000
     assert 60 <= run["peak MB"] < 2000
+
+
+# ------------------------------------------------------------------------ views
+
+
+def test_evidence_counts_only_word_for_word():
+    views = _module("_views")
+    drawn = views.FRAME.text([])
+    said = views._flat("Ada: <|im_end|> is  no\u200b mark")
+    assert said == "Ada: <|im_end|> is no mark"
+    there = drawn.replace("\n", f"\n[AAAAA L2] {views.guard.guarded(said)}\n")
+    assert views.holds(there, [said]) == 1
+    assert views.holds(there, [said, "Ada: <|im_end|> is a mark"]) == 0.5
+    assert views.holds(drawn, [said]) == 0
+
+
+def test_a_shelf_shows_long_texts_by_excerpts_and_whole_ones_for_top_k():
+    views = _module("_views")
+    talk = "\n".join([f"Ada: line {n} about nothing" for n in range(60)] + ["Ben: the kettle wants vinegar"])
+    shelf = views.Shelf({"A" * 9: Request(talk, source="x#1"), "B" * 9: Request("short")})
+    long, short = shelf.candidates("kettle vinegar", [("A" * 9, 0.9), ("B" * 9, 0.2)])
+    assert "vinegar" in next(level.text for level in long.levels if level.lod == "L2")
+    assert talk.partition("\n")[2] in long.levels[-1].text
+    assert [level.lod for level in short.levels] == ["L2"]
+    assert long.value > short.value > 0
+    assert [one.levels for one in shelf.whole([("A" * 9, 0.9)])] == [long.levels[-1:]]
+    found, beside = shelf.candidates("x", [("B" * 9, 0.2)], ["A" * 9])
+    assert 0 < beside.value < found.value
+
+
+def test_the_same_beginning_is_counted_by_whole_lines():
+    reuse = _module("prefix_reuse")
+    assert reuse.beginning("hello\nhello\nx", "hello\nhello\ny z") == 3
+    assert reuse.beginning("a", "b") == 0

@@ -179,10 +179,9 @@ def test_likelihood_falls_with_rank_and_rises_with_score():
     assert by_score == sorted(by_score)
     assert 0 <= by_score[0] <= by_score[-1] <= 1
     assert scene.probability(-1e9, 1, 1e9) < 1e-9
-    sure = [scene.answered(best) for best in (-1e9, 0.2, 0.5, 0.9, 1e9)]
-    assert sure == sorted(sure)
-    assert sure[1] < 0.1
-    assert sure[3] > 0.9
+    by_length = [scene.probability(0.5, 5, 0.9, length) for length in (0, 1, 40, 400, 9000)]
+    assert by_length == sorted(by_length)
+    assert by_length[-1] == by_length[-2]
 
 
 def test_trust_comes_before_importance_and_newness():

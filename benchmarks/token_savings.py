@@ -1,0 +1,186 @@
+"""Tokens in a view against the evidence it holds, on LoCoMo: the curve over budgets, and what is saved.
+
+    python benchmarks/token_savings.py PATH/locomo10.json
+
+Each question of categories 1 to 4 is asked in its own dialogue and becomes a view of at most so many tokens. Recall is
+the share of its evidence turns whose words stand in the text of the view one after the other, as they were said; saved
+is the share of the whole history's tokens that the view does without. Two ways of keeping a dialogue: each turn a
+memory, and each session one. *Atlas* is the engine's 200 hits through the scene; *top k* the same hits with their whole
+text, best first, until the next does not fit, under the same headings in the same frame. Tokens are those of the
+default tokenizer.
+
+The formula that makes scores likelihoods is fitted here again, on dialogues 1 to 5, where every number was chosen;
+dialogues 6 to 10 are shown apart.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import _common
+import numpy as np
+from _views import FRAME, Asked, Shelf, asked, evidence, holds
+from locomo import turns
+from sessions import whole
+
+from atlas import frame, scene
+from atlas.frame import Drawn
+from atlas.scene import Candidate, Placed
+
+BUDGETS = (125, 250, 500, 1000, 2000, 4000, 8000)
+HALVES = "A: dialogues 1 to 5, where every number was chosen, B: dialogues 6 to 10"
+#: A way to fill a budget with candidates, or with the same hits as whole texts.
+Way = Callable[[Sequence[Candidate], Sequence[Candidate], int], Drawn]
+
+
+def main(path: Path) -> None:
+    """Both ways of keeping, all ways of filling, all budgets; the fit; the time; the picture."""
+    figures: dict[str, Any] = {}
+    for name, data in {"turns": turns(path), "sessions": whole(path)}.items():
+        shelves, questions = asked(data, evidence(path, dated=name == "turns"))
+        figures[name] = {
+            "history tokens": round(statistics.mean(shelf.tokens for shelf in shelves.values())),
+            "questions": len(questions),
+            "curves": curves([row for one in questions for row in rows(shelves[one.question.scope], one)]),
+            "likelihood": fitted(shelves, questions),
+            "composing ms": composing(shelves, questions),
+        }
+    picture = _common.RESULTS / "token_savings.png"
+    _common.keep("token_savings", figures, data=path.name, sha256=_common.sha256(path), halves=HALVES)
+    if find_spec("matplotlib"):
+        drawn(figures, picture)
+
+
+def atlas_view(candidates: Sequence[Candidate], _whole: Sequence[Candidate], budget: int) -> Drawn:
+    """The view of a question asked out of nothing, as the engine shows it."""
+    return frame.view(FRAME, candidates, budget, previous=())
+
+
+def by_relevance(candidates: Sequence[Candidate], _whole: Sequence[Candidate], budget: int) -> Drawn:
+    """The same in strict order of relevance."""
+    return frame.view(FRAME, candidates, budget)
+
+
+def top_k(_candidates: Sequence[Candidate], whole: Sequence[Candidate], budget: int) -> Drawn:
+    """The best hits whole, as many as fit."""
+    return frame.draw(FRAME, [Placed(hit, hit.levels[-1]) for hit in whole], (), budget)
+
+
+WAYS: Mapping[str, Way] = {"Atlas": atlas_view, "Atlas, by relevance": by_relevance, "top k": top_k}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One view: what it is of, what it holds, what it costs."""
+
+    way: str
+    budget: int
+    half: str
+    recall: float
+    tokens: int
+    saved: float
+
+
+def rows(shelf: Shelf, one: Asked) -> Iterator[Row]:
+    """The views of one question, every way and for every budget."""
+    candidates, whole = shelf.candidates(one.question.text, one.hits), shelf.whole(one.hits)
+    for name, way in WAYS.items():
+        for budget in BUDGETS:
+            drawn = way(candidates, whole, budget)
+            assert drawn.tokens <= budget, "the law of the budget"
+            recall = holds(drawn.text, one.evidence)
+            yield Row(name, budget, one.question.half, recall, drawn.tokens, 1 - drawn.tokens / shelf.tokens)
+
+
+def curves(found: Sequence[Row]) -> dict[str, dict[str, dict[str, float]]]:
+    """For each way and budget: recall in all and in each half, tokens used, share saved."""
+    figures: dict[str, dict[str, dict[str, float]]] = {way: {} for way in WAYS}
+    for way, budget in product(WAYS, BUDGETS):
+        some = [row for row in found if (row.way, row.budget) == (way, budget)]
+        figures[way][str(budget)] = {
+            "recall": _mean(row.recall for row in some),
+            **{f"recall {half}": _mean(row.recall for row in some if row.half == half) for half in "AB"},
+            "tokens": round(statistics.mean(row.tokens for row in some), 1),
+            "most tokens": max(row.tokens for row in some),
+            "saved": _mean(row.saved for row in some),
+        }
+    return figures
+
+
+def _mean(values: Iterable[float]) -> float:
+    return round(statistics.mean(values), 4)
+
+
+def composing(shelves: Mapping[str, Shelf], questions: Sequence[Asked]) -> dict[str, float]:
+    """Milliseconds to compose a scene of 200 candidates in 2,000 tokens, rendered before."""
+    taken = []
+    for one in questions[::10]:
+        made = shelves[one.question.scope].candidates(one.question.text, one.hits)
+        began = perf_counter()
+        scene.compose(made, 2000)
+        taken.append(1000 * (perf_counter() - began))
+    return {"median": round(statistics.median(taken), 2), "p95": round(float(np.percentile(taken, 95)), 2)}
+
+
+def fitted(shelves: Mapping[str, Shelf], questions: Sequence[Asked]) -> dict[str, Any]:
+    """The logistic regression of `scene.probability` again, and its log loss for each piece of evidence."""
+    rows = {half: _features(shelves, [one for one in questions if one.question.half == half]) for half in "AB"}
+    values, is_gold = rows["A"]
+    weights = np.zeros(values.shape[1])
+    for _ in range(40):
+        said = 1 / (1 + np.exp(-values @ weights))
+        curve = (values * (said * (1 - said))[:, None]).T @ values + 1e-3 * np.eye(len(weights))
+        weights -= np.linalg.solve(curve, values.T @ (said - is_gold) + 1e-3 * weights)
+    return {
+        "bias, score, ln rank, best score, ln characters": [round(float(w), 2) for w in weights],
+        **{f"log loss {half}": _loss(*rows[half], weights) for half in "AB"},
+    }
+
+
+def _features(shelves: Mapping[str, Shelf], questions: Sequence[Asked]) -> tuple[np.ndarray, np.ndarray]:
+    rows, gold = [], []
+    for one in questions:
+        requests = shelves[one.question.scope].requests
+        for rank, (id, score) in enumerate(one.hits, 1):
+            rows.append((1.0, score, math.log(rank), one.hits[0][1], math.log(min(len(requests[id].text), 400))))
+            gold.append(id in one.question.gold)
+    return np.array(rows), np.array(gold, float)
+
+
+def _loss(values: np.ndarray, is_gold: np.ndarray, weights: np.ndarray) -> float:
+    said = np.clip(1 / (1 + np.exp(-values @ weights)), 1e-9, 1 - 1e-9)
+    return round(float(-(is_gold * np.log(said) + (1 - is_gold) * np.log(1 - said)).sum() / is_gold.sum()), 4)
+
+
+def drawn(figures: Mapping[str, Any], file: Path) -> None:
+    """The curves as a picture beside their numbers."""
+    import_module("matplotlib").use("Agg")
+    plot = import_module("matplotlib.pyplot")
+    fig, axes = plot.subplots(1, 2, figsize=(10, 4), sharey=True)
+    for axis, name in zip(axes, ("turns", "sessions"), strict=True):
+        for way, points in figures[name]["curves"].items():
+            values = list(points.values())
+            style = "--" if way == "top k" else "-"
+            axis.plot([p["tokens"] for p in values], [p["recall"] for p in values], style, marker="o", label=way)
+        axis.set(xscale="log", xlabel="tokens in the view", title=f"each {name[:-1]} a memory", ylim=(0, 1))
+        axis.grid(alpha=0.3)
+        axis.legend()
+    axes[0].set_ylabel("evidence in the text of the view")
+    fig.tight_layout()
+    fig.savefig(file, dpi=110)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]))
