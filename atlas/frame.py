@@ -163,7 +163,7 @@ def view(
     """What of these is shown within a budget, as text; nothing, where not even the fence fits.
 
     With `previous`, the standings of the last view (empty at first), the order is the stable one; else by relevance.
-    Candidates stand in an order that does not change by itself: the always-on are shown in it.
+    Candidates are the hits, best first, and then what else the last view shows; see `order.stable`.
     """
     room = budget - frame.tokens - reserve(budget)
     for _ in range(_TRIES):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: So many of the best hits are shown whatever stays, as the best scene would show them.
 FIRST = 10
 #: How far down this turn's hits a beginning's items may stand on average: 1 is what is not among the first 200.
-HOLD = 0.6
+HOLD = 0.65
 HITS = 200
 #: How much of an item's standing is what it was worth before.
 _MEMORY = 0.8
@@ -73,11 +73,12 @@ def stable(
 
     `hold` is how far from the subject the beginning may be; 0 lets nothing stay. Only items that are among the
     candidates, with a level of the very same text, can stay: what was changed or forgotten is not served again. So the
-    candidates are the hits, and whatever else the last view shows that is still there, at a value below theirs.
+    candidates are the hits, best first, and then whatever else the last view shows that is still there, at a value
+    below theirs.
     """
     best = compose(candidates, budget, share=share)
-    asked = (one for one in best.chosen if not one.candidate.always)
-    needed = sorted(asked, key=lambda one: -one.candidate.value)[:FIRST]
+    first = {one.id for one in [one for one in candidates if not (one.always or one.cluster)][:FIRST]}
+    needed = [one for one in best.chosen if one.candidate.id in first]
     kept = _still(previous, candidates, {one.candidate.id: one.level.kept for one in needed})
     cut = _furthest(kept, needed, candidates, budget, hold) if kept else 0
     start = kept[:cut]
@@ -133,9 +134,8 @@ def _furthest(
 
 def _places(kept: Sequence[Placed], candidates: Sequence[Candidate]) -> list[float]:
     """How far down the hits of this turn each item stands, from 0 to 1 for what is none of them."""
-    order = sorted(candidates, key=lambda one: -one.value)
-    place = {one.id: n for n, one in enumerate(order)}
-    deep = min(HITS, len(order))
+    place = {one.id: n for n, one in enumerate(candidates)}
+    deep = min(HITS, len(candidates))
     return [min(place[one.candidate.id], deep) / deep for one in kept]
 
 

@@ -176,13 +176,7 @@ def compose(
     pages = frozenset(n for n, one in enumerate(candidates) if one.cluster)
     packing = _packed(candidates, budget, share, first, pages)
     if pages:
-        known = _with_pages(candidates, packing.at)
-        packing = _packed(known, budget, share, first)
-        # A page whose members are in front of the agent after all says nothing.
-        idle = frozenset(
-            n for n, one in enumerate(_with_pages(candidates, packing.at)) if n in pages and one.value <= 0
-        )
-        packing = _packed(known, budget, share, first, idle) if idle else packing
+        packing = _packed(_with_pages(candidates, packing.at), budget, share, first)
     return packing.scene()
 
 

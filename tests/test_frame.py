@@ -207,6 +207,12 @@ def test_nor_over_the_turns_of_a_session(found, sizes, fence):
         previous = drawn.standings
 
 
+def test_a_line_that_holds_the_fence_is_counted_as_it_is_shown():
+    session = Frame("qhzkwmte", TABLE)
+    drawn = frame.draw(session, placed([item("AAAAA", "qhzkwmte " * 40, "qhzkwmte")]), (), 9999)
+    assert drawn.tokens == TABLE.count(drawn.text)
+
+
 def test_a_budget_too_small_for_the_fence_shows_nothing():
     session = Frame("qhzkwmte", TABLE)
     found = [item("AAAAA", "tea")]

@@ -60,7 +60,7 @@ def test_what_is_slightly_better_does_not_move_what_is_there():
 
 def test_another_subject_makes_the_view_anew_at_once():
     _, standings = turn((), [item(f"a{n}", 0.5) for n in range(8)])
-    both = [*(item(f"a{n}", 0.001) for n in range(8)), *(item(f"b{n}", 0.5 - n / 1000, 300) for n in range(60))]
+    both = [*(item(f"b{n}", 0.5 - n / 1000, 300) for n in range(60)), *(item(f"a{n}", 0.001) for n in range(8))]
     arranged, _ = turn(standings, both)
     assert arranged.same == 0
     assert arranged.placed == turn((), both)[0].placed
@@ -70,7 +70,7 @@ def test_another_subject_makes_the_view_anew_at_once():
 
 def test_the_best_hits_are_there_however_much_may_be_given_up():
     _, standings = turn((), [item(f"a{n}", 0.5, 10) for n in range(60)], budget=600)
-    both = [*(item(f"a{n}", 0.0001, 10) for n in range(60)), *(item(f"b{n}", 0.011, 40) for n in range(FIRST))]
+    both = [*(item(f"b{n}", 0.011, 40) for n in range(FIRST)), *(item(f"a{n}", 0.0001, 10) for n in range(60))]
     arranged, _ = turn(standings, both, budget=600, hold=1)
     full = {one.candidate.id for one in arranged.placed if one.level.lod == Lod.L2}
     assert {f"b{n}" for n in range(FIRST)} <= full
@@ -97,6 +97,22 @@ def test_what_is_gone_or_changed_or_rejected_is_not_served_again():
     assert "2 text" not in [one.level.text for one in now.placed]
     rejected = [item("0", 0.0), *found[1:]]
     assert "0" not in ids(turn(standings, rejected, hold=1)[0])
+
+
+def test_the_best_hits_come_before_what_is_cheaper():
+    """With a beginning that stays, they have the room that is left, though a better use of it could be reckoned."""
+    _, standings = turn((), [item(f"a{n}", 0.5, 100) for n in range(3)])
+    hits = [item("b", 0.2, 95), *(item(f"c{n}", 0.15, 20) for n in range(14))]
+    now, _ = turn(standings, [*hits, *(item(f"a{n}", 0.001, 100) for n in range(3))], hold=1)
+    assert now.same == 1
+    assert [one.level.lod for one in now.placed if one.candidate.id == "b"] == [Lod.L2]
+
+
+def test_an_item_under_another_heading_is_another():
+    found = [item(str(n), 0.5, head="x") for n in range(4)]
+    _, standings = turn((), found)
+    moved, _ = turn(standings, [*found[:1], item("1", 0.5, head="y"), *found[2:]], hold=1)
+    assert moved.same == 1
 
 
 def test_standing_fades_and_grows_with_use():

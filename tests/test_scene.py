@@ -115,9 +115,11 @@ def test_a_scene_is_the_same_each_time_and_leaves_nothing_that_would_fit(found, 
 
 
 def test_members_of_a_heading_that_is_there_are_cheaper():
-    long = Heading("meeting", 30)
-    found = [one("a", 1.0, heading=long), one("b", 0.4, heading=long), one("c", 0.41, heading=Heading("other", 30))]
-    assert list(shown(scene.compose(found, 60))) == ["a", "b"]
+    long, other = Heading("meeting", 30), Heading("other", 30)
+    found = [one("a", 1.0, heading=long), one("c", 0.41, heading=other)]
+    assert list(shown(scene.compose(found, 80))) == ["a", "c"]
+    found += [one("b", 0.4, heading=long), one("d", 0.39, heading=long)]
+    assert list(shown(scene.compose(found, 80))) == ["a", "b", "d"]
 
 
 def test_detail_goes_where_it_brings_most():
