@@ -4,6 +4,7 @@ Every turn gives evidence that a new topic began, and its log-odds are a weighte
 
     drift     how far the last turns lie from the topic: 1 - cos(fast mean, slow mean) of their query vectors,
               above what is usual here; `leap` is the same of the turn alone
+    earlier   how much nearer the last turns are to a topic of before than to this one
     strange   it names something, and nothing that this topic named before
     phrases   `turning` ("by the way", "back to"), `opening` and `again` (greetings, "long time no see"), and
               `closed`, a farewell in the turn before
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 SLOW, FAST, USUAL, LATELY = 0.15, 0.6, 0.05, 0.5
 #: Odds from which a topic is new, and below which their mean has to fall before the next one may be.
 HIGH, LOW = -1.0, -2.5
-#: Cosine of a turn with an earlier topic from which it returns to it.
-SAME = 0.45
+#: Cosine of the last turns with an earlier topic from which they return to it.
+SAME = 0.55
 #: Topics remembered; ids and names of each.
 TOPICS, IDS, NAMES = 8, 64, 48
 #: Nearness says less against a shift than distance says for it: a greeting is near to all that was said.
@@ -50,8 +51,8 @@ _FAR = 100.0
 #: The evidence by name, and what each adds to the log-odds; the first is there always. Chosen on dialogues in which
 #: sessions begin, and on others spliced at random; `turning` is no boundary there, so it is set, not fitted.
 WEIGHTS: Final[Mapping[str, float]] = {
-    "bias": -3.9, "drift": 5.0, "leap": 6.0, "strange": 0.25, "turning": 2.0, "opening": 3.5, "again": 1.5,
-    "closed": 1.0, "away": 9.0,
+    "bias": -3.9, "drift": 5.0, "leap": 6.0, "earlier": 15.0, "strange": 0.25, "turning": 2.0, "opening": 3.5,
+    "again": 1.5, "closed": 1.0, "away": 9.0,
 }  # fmt: skip
 
 
@@ -155,11 +156,13 @@ def evidence(focus: Focus, vector: Vector, text: str, *, away: float = 0.0) -> d
     """What speaks for a new topic, by the names of `WEIGHTS`."""
     slow, fast = _vector(focus.slow), _vector(focus.fast)
     told = float(vector.any())  # no direction, no drift
+    late = _moved(fast, vector, FAST)
     named = set(names(text))
     return {
         "bias": 1.0,
-        "drift": told * (_distance(_moved(fast, vector, FAST), slow) - focus.usual[0]),
+        "drift": told * (_distance(late, slow) - focus.usual[0]),
         "leap": told * (_distance(vector, slow) - focus.usual[1]),
+        "earlier": told * max(0.0, _nearest(focus.topics, late) - float(_unit(late) @ _unit(slow))),
         "strange": float(bool(named) and named.isdisjoint(focus.names)),
         "turning": float(bool(TURNING.search(text))),
         # A greeting in answer to a greeting opens nothing.
@@ -190,7 +193,7 @@ def _followed(focus: Focus, vector: Vector, text: str, said: Mapping[str, float]
 
 def _left(focus: Focus, after: Focus, vector: Vector, text: str, shift: Shift) -> tuple[Focus, Shift]:
     """The focus after a shift: the old topic among the earlier ones, the new one begun or taken up again."""
-    back = _earlier(focus.topics, vector)
+    back = _earlier(focus.topics, _vector(after.fast))
     left = Topic(focus.slow, focus.ids)
     others = tuple(topic for topic in focus.topics if topic is not back)
     begun = replace(
@@ -207,10 +210,16 @@ def _left(focus: Focus, after: Focus, vector: Vector, text: str, shift: Shift) -
 
 
 def _earlier(topics: Sequence[Topic], vector: Vector) -> Topic | None:
-    """The earlier topic that a turn returns to: the nearest one, if it is near."""
-    near = [float(vector @ _unit(_vector(topic.centroid))) for topic in topics]
+    """The earlier topic that the last turns return to: the nearest one, if it is near."""
+    near = [float(_unit(vector) @ _unit(_vector(topic.centroid))) for topic in topics]
     best = max(range(len(near)), key=near.__getitem__, default=-1)
     return topics[best] if best >= 0 and near[best] >= SAME else None
+
+
+def _nearest(topics: Sequence[Topic], vector: Vector) -> float:
+    """The cosine with the nearest earlier topic; -1 where there is none."""
+    unit = _unit(vector)
+    return max((float(unit @ _unit(_vector(topic.centroid))) for topic in topics), default=-1.0)
 
 
 def _distinct(words: Iterable[str]) -> tuple[str, ...]:

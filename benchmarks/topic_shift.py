@@ -40,7 +40,7 @@ ORDERS = 3
 LATE = 3
 BARS = tuple(n / 50 for n in range(1, 60))
 #: The evidence a row of the focus may use.
-DRIFT = ("bias", "drift", "leap")
+DRIFT = ("bias", "drift", "leap", "earlier")
 NAMES = (*DRIFT, "strange")
 WORDS = (*NAMES, "turning", "opening", "again", "closed")
 

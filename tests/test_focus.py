@@ -54,8 +54,24 @@ def test_a_return_is_recognised_and_promotes_what_was_hot_in_it():
     assert shifts[36].back
     assert set(shifts[36].promote) == {"t0-0", "t0-1", "t0-2"}
     assert set(shifts[36].demote) == {"t2-0", "t2-1", "t2-2"}
-    assert set(now.ids) == {"t0-0", "t0-1", "t0-2"}
     assert len(now.topics) == 2
+
+
+def test_what_was_hot_in_a_topic_is_its_own_again_after_a_return():
+    now, _ = talk([0] * 12 + [1] * 12)
+    for place in range(3):
+        now, shift = turned(now, vector(0, 0.2, place), "and so on")
+        if shift:
+            break
+    assert shift.back
+    assert set(now.ids) == set(shift.promote) == {"t0-0", "t0-1", "t0-2"}
+
+
+def test_nearness_to_an_earlier_topic_is_evidence():
+    now, _ = talk([0] * 12 + [1] * 12)
+    assert focus.evidence(now, vector(0), "and so on")["earlier"] > 0.2
+    assert focus.evidence(now, vector(1), "and so on")["earlier"] == 0.0
+    assert focus.evidence(now, vector(2), "and so on")["earlier"] == 0.0
 
 
 def test_the_same_subject_is_no_shift_however_long():
@@ -121,6 +137,7 @@ def test_a_greeting_opens_once_and_its_answer_does_not():
     now, opened = turned(now, vector(0), "Ada: Hey Ben, long time no see!")
     assert opened is not None
     assert opened.why[:2] == ("opening", "again")
+    assert focus.evidence(now, vector(0), "Ben: Hey Ada!")["opening"] == 0.0
     _, again = turned(now, vector(0), "Ben: Hey Ada!")
     assert again is None
 
