@@ -177,7 +177,7 @@ class S3Fifo(_OneByOne):
 class TinyLfu(_OneByOne):
     """A window by LRU before a main part by LRU that only the more frequent enter."""
 
-    def __init__(self, room: int, window: float = 0.2) -> None:
+    def __init__(self, room: int, window: float = 0.4) -> None:
         self.window, self.main = Lru(max(1, int(room * window))), Lru(room - max(1, int(room * window)))
         self.counts: Counter[int] = Counter()
         self.seen, self.sample = 0, 10 * room
