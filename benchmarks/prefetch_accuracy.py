@@ -160,14 +160,14 @@ def walked(graph: _walks.Links, seed: int, *, shuffled: bool) -> list[Step]:
 
 def simple() -> dict[str, Rule]:
     """The rules a few lines can state, each with a memory of its own."""
-    chance, needed = random.Random(1), Counter[str]()
+    needed = Counter[str]()
 
     def popular(step: Step, _: Container[str]) -> Iterable[str]:
         needed.update(step.turn.needed)
         return (id for id, _ in needed.most_common())
 
     return {
-        "random": lambda step, _: chance.sample(sorted(set(step.before)), len(set(step.before))),
+        "random": _anything(random.Random(1)),
         "neighbours": lambda step, _: _in_turn([step.neighbours(id) for id in step.turn.needed]),
         "most recent": lambda step, _: reversed(step.before),
         "next most similar": lambda step, _: step.turn.ranked,
@@ -195,6 +195,20 @@ def walking() -> dict[str, Rule]:
         "first link": lambda step, _: step.linked(step.turn.needed[0]),
         "most frequent follower": frequent,
     }
+
+
+def _anything(chance: random.Random) -> Rule:
+    """Whatever came so far, each as likely."""
+    seen: dict[str, None] = {}
+    pool: list[str] = []
+
+    def rule(step: Step, _: Container[str]) -> Iterator[str]:
+        new = [id for id in step.before[-1:] if id not in seen] if pool else list(dict.fromkeys(step.before))
+        seen.update(dict.fromkeys(new))
+        pool.extend(new)
+        return (chance.choice(pool) for _ in range(50 * LIMIT))
+
+    return rule
 
 
 def _in_turn(lists: Sequence[Sequence[str]]) -> Iterator[str]:
