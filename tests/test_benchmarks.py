@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -33,6 +35,7 @@ def _module(name: str) -> ModuleType:
 
 
 baselines, recall, made = _module("_baselines"), _module("_recall"), _module("_notes")
+prefetching, walks = _module("prefetch_accuracy"), _module("_walks")
 
 
 # --------------------------------------------------------------------- counting
@@ -115,6 +118,34 @@ def test_every_text_has_a_finite_score(texts, question):
         scores = scorer(question)
         assert scores.shape == (len(texts),), name
         assert np.isfinite(scores).all(), name
+
+
+# --------------------------------------------------------------------- prefetching
+
+
+def test_a_walk_follows_links_and_habits(tmp_path):
+    for n in range(40):
+        text = " ".join(f"[[note {(n * 7 + k) % 40}]]" for k in range(1, 10)) + " [[nowhere]] [[#here]]"
+        (tmp_path / f"note {n}.md").write_text(text, encoding="utf-8")
+    graph = walks.links(tmp_path)
+    assert graph["note 1.md"] == tuple(f"note {n}.md" for n in range(8, 17))
+    opened = walks.walk(graph, 3, 4000)
+    assert opened == walks.walk(graph, 3, 4000) != walks.walk(graph, 4, 4000)
+    steps = [(a, b) for a, b in pairwise(opened) if b in graph[a]]
+    assert 0.7 < len(steps) / len(opened) < 0.95
+    liked = Counter(b for a, b in steps if a == "note 1.md").most_common(2)
+    assert liked[0][1] > 1.5 * liked[1][1]
+
+
+def test_what_is_ready_anyhow_counts_for_no_rule():
+    steps = [prefetching.Step(prefetching.Turn((id,)), "", "abc") for id in ("a", "b", "a", "c")]
+    done = prefetching.run(steps, {"all": lambda *_: "cab?"}, ready=2)
+    assert [seen.named for seen in done.seen["all"]] == [["c", "b"], ["c"], ["c"]]
+    assert [[*map(sorted, seen.following)] for seen in done.seen["all"]] == [[["b"], [], ["c"]], [[], ["c"]], [["c"]]]
+    row = prefetching.row([done.seen["all"]])
+    assert (row["precision@1"], row["precision@3"], row["coverage"]) == (0.5, 1.0, 1.0)
+    held = prefetching.table([done])["all, as many"]
+    assert held["named a turn"] <= row["named a turn"]
 
 
 # ----------------------------------------------------------------------- vaults

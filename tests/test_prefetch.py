@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlas import habits, odds
-from atlas.clues import NAMES
+from atlas.clues import NAMES, Clues
 from atlas.habits import Habits
 from atlas.odds import Bar, Odds
 from atlas.prefetch import LIMIT, WEIGHTS, Numbers, Prefetcher, Turn
@@ -267,3 +267,49 @@ def test_numbers_count_what_came_true():
 
 def test_every_clue_has_a_weight():
     assert tuple(WEIGHTS) == NAMES
+
+
+# -------------------------------------------------------------------------- clues
+
+ONE, OTHER = np.eye(8, dtype=np.float32)[:2]
+#: What is told of two turns, and the memory that its clue must bring up after the second.
+HEARD = {
+    "now": ([Turn(("m0",)), Turn(("m1",), ("m9",))], "m9"),
+    "last": ([Turn(("m0",), ("m9",)), Turn(("m1",))], "m9"),
+    "before": ([Turn(("m0",), ("m9",)), Turn(("m1",)), Turn(("m2",))], "m9"),
+    "fresh": ([Turn(("m0",)), Turn(("m1",), said=("m9",))], "m9"),
+    "beside": ([Turn(("m0",)), Turn(("m13", "m15"))], "m14"),
+    "linked": ([Turn(("m0",)), Turn(("m5",))], "m15"),
+    "sibling": ([Turn(("m0",)), Turn(("m4",))], "m1"),
+    "topic": ([Turn(("m3",)), Turn(("m4",)), Turn(("m6",))], "m16"),
+    "habit": ([Turn(("m2",)), Turn(("m9",)), Turn(("m2",))], "m9"),
+    "used": ([Turn(("m9",)), Turn(("m9",)), Turn(("m2",))], "m9"),
+    "near": ([Turn(("m0",)), Turn(("m1",), vector=ONE)], "m8"),
+    "back": ([Turn(("m0",), vector=ONE), Turn(("m1",), vector=OTHER)], "m8"),
+    "proposed": ([Turn(("m0",)), Turn(("m1",), proposed={"m9": 0.9})], "m9"),
+}
+
+
+@pytest.mark.parametrize("name", HEARD)
+def test_each_clue_brings_up_its_candidate(name):
+    told, wanted = HEARD[name]
+    clues = Clues()
+    for turn in told:
+        clues.take(turn, Vault())
+    by_vector = {tuple(ONE): "m8", tuple(OTHER): "m7"}
+    pool = clues.gather(told[-1], (), Vault(), lambda v, _: [(by_vector.get(tuple(v), "m6"), 0.9), ("m5", 0.1)])
+    value = pool[wanted][NAMES.index(name)]
+    assert value > 0
+    assert all(value >= row[NAMES.index(name)] for row in pool.values())
+
+
+def test_a_vector_that_is_none_changes_nothing():
+    told = Turn(("m0",), vector=ONE)
+    clues, other = Clues(), Clues()
+    clues.take(told, Vault())
+    other.take(told, Vault())
+    clues.take(Turn(("m1",), vector=ONE * np.float32("nan")), Vault())
+    other.take(Turn(("m1",)), Vault())
+    assert clues.state() == other.state()
+    clues.take(Turn(("m2",), vector=np.ones(3, np.float32)), Vault())  # another model's
+    assert clues.state()["vectors"] == [[1.0] * 3, [1.0] * 3, None]
