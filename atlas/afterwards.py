@@ -16,7 +16,7 @@ from importlib import import_module
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from atlas import config, foresee, journal, kept, order, prefetch
+from atlas import config, foresee, frame, journal, kept, prefetch
 from atlas.cache import NEEDED, Held
 from atlas.errors import AtlasError
 from atlas.stage import Stage, Surroundings
@@ -52,7 +52,7 @@ class Answer:
 
     `ranked` are the ids found, best first; `paths` has the path of all that were looked at, `made` what is prepared of
     each, `shown` the level of each item. `returning` are cold ids of a topic that is back. `before` and `after` are the
-    last view's text and this one's; `candidates` and `room` are what it was composed of and within how many tokens.
+    last view's text and this one's; `candidates` and `budget` are what it was composed of and within how many tokens.
     """
 
     text: str
@@ -62,7 +62,7 @@ class Answer:
     shown: Mapping[str, Level]
     made: Mapping[str, Prepared]
     candidates: tuple[Candidate, ...]
-    room: int
+    budget: int
     tokens: int
     returning: tuple[str, ...]
     before: str
@@ -84,6 +84,7 @@ class Afterwards:
     ) -> None:
         self._config, self._kept, self._cast, self._ask, self._mutex = config, state, cast, ask, mutex
         self._resident = resident
+        self._frame = frame.Frame(state.fence, cast.tokenizer)
         self._worker: ThreadPoolExecutor | None = None
         self._pending: list[Future[None]] = []
         self._paths: dict[str, str] = {id: path for id, (path, _) in state.shown.items()}
@@ -168,12 +169,13 @@ class Afterwards:
         if len(self._paths) > _KNOWN_PATHS:
             self._paths.clear()
         self._paths.update(answer.paths)
-        needed = answer.ranked[:NEEDED]
+        needed = tuple(id for id in answer.ranked[:NEEDED] if id in answer.shown)
         missed = tuple(id for id in needed if id not in self._kept.tiers)
         held = {id: _held(made) for id, made in answer.made.items()}
         self._kept.tiers.turn({id: held[id] for id in answer.shown}, answer.ranked, held)
+        further = tuple(id for id in answer.ranked if id not in needed)
         stored, proposed = tuple(self._stored), dict(self._proposed)
-        turn = prefetch.Turn(needed, answer.ranked[NEEDED:], missed, stored, answer.vector, proposed)
+        turn = prefetch.Turn(needed, further, missed, stored, answer.vector, proposed)
         self._stored, self._proposed = [], {}
         if self._resident:
             self._expect(turn, answer.returning)
@@ -196,7 +198,8 @@ class Afterwards:
             counts.same += tokenizer.count(_common(answer.before, answer.after))
         counts.turns += 1
         found = set(answer.ranked)
-        fresh = order.by_relevance([one for one in answer.candidates if one.id in found or one.always], answer.room)
+        anew = [one for one in answer.candidates if one.id in found or one.always]
+        fresh = frame.view(self._frame, anew, answer.budget)
         best = {one.candidate.id for one in fresh.placed}.intersection(answer.ranked[:NEEDED])
         counts.best += len(best)
         counts.hidden += len(best - answer.shown.keys())

@@ -5,31 +5,29 @@ What does not depend on the question is made once for each content and kept (`Pr
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from atlas import frame, scene, words
+from atlas import excerpt, frame, guard, scene, words
 from atlas.memory import HUB, Lod
 from atlas.scene import Candidate, Heading, Level
+from atlas.tokens import added
 
 if TYPE_CHECKING:
     from atlas.cache import Tiers
+    from atlas.excerpt import Line
     from atlas.stage import Facts, Seen, Stage
     from atlas.tokens import Tokenizer
 
-#: A note of so many passages may be shown whole; of a longer one, the passages that answer.
-WHOLE_PASSAGES = 12
-#: An excerpt is the best passage, or so many of the best.
-_SEVERAL = 3
-#: How sharply the scores of a note's passages tell which of them answers.
-_SHARPNESS = 12.0
-#: Between passages that do not follow each other.
-_GAP = "[…]"
-_MOST_EXCERPTS = 8
+#: Of a note of more passages, those that fit best are looked at, and it is never shown whole.
+PASSAGES = 12
+#: A longer note, in characters, is shown by the lines that answer too.
+_LONG = 1200
+_MOST_EXCERPTS = 16
 _MOST_FACTS = 20_000
 
 
@@ -37,8 +35,8 @@ _MOST_FACTS = 20_000
 class Prepared:
     """One content, ready to be shown: what `Tiers` hold.
 
-    `texts` has its passages by their place in it, from 0, `excerpts` its fullest level by the passages it is made of;
-    both fill as questions ask for passages.
+    `texts` has its passages by their place in it, from 0, `lines` the same cut into lines, `costs` the tokens of each;
+    `made` its fullest levels, by what they are made of. These fill as questions ask for them.
     """
 
     facts: Facts
@@ -49,13 +47,15 @@ class Prepared:
     label_terms: frozenset[str]
     summary_terms: frozenset[str]
     texts: dict[int, str] = field(default_factory=dict)
-    excerpts: dict[tuple[int, ...], Level] = field(default_factory=dict)
+    lines: dict[int, tuple[Line, ...]] = field(default_factory=dict)
+    costs: dict[str, int] = field(default_factory=dict)
+    made: dict[tuple[object, ...], Level] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         """The tokens of the fullest level made so far."""
-        made = [self.label, *([self.summary] if self.summary else []), *self.excerpts.values()]
-        return max(level.tokens for level in made)
+        levels = chain([self.label], [self.summary] if self.summary else [], self.made.values())
+        return max(level.tokens for level in levels)
 
 
 class Names:
@@ -79,7 +79,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, as far as values depend on it: its terms with their worth, and the time."""
+    """What is asked, as far as values depend on it: its terms with what each tells, and the time."""
 
     terms: Mapping[str, float]
     now: datetime
@@ -98,14 +98,14 @@ class Cast:
         self._facts: dict[tuple[str, int], Facts] = {}
 
     def ready(self, stage: Stage, seen: Sequence[Seen]) -> dict[str, Prepared]:
-        """What is prepared of these memories, by id: their texts at every level are there."""
+        """What is prepared of these memories, by id: the texts to show them by are there."""
         facts = self._known(stage, seen)
         found: dict[str, Prepared] = {}
         for one in seen:
             own = facts[stage.token, one.note]
             made = self.tiers.get(one.id, own.blob)
             found[one.id] = made if isinstance(made, Prepared) else self._prepared(one, own)
-        self._fetch(stage, [(one, found[one.id]) for one in seen])
+        _fetch(stage, [(one, found[one.id]) for one in seen])
         return found
 
     def candidate(
@@ -113,12 +113,12 @@ class Cast:
     ) -> Candidate:
         """A memory as one that may be shown: `rank` is its place from 1, `best` the score of the first."""
         importance = 0.5 if made.facts.importance is None else made.facts.importance
-        likely = scene.probability(one.score, rank, best)
+        likely = scene.probability(one.score, rank, best, sum(map(len, made.texts.values())))
         value = scene.worth(likely, trust=one.trust, importance=importance, days=_days(one.created, question.now))
         return Candidate(
             id=one.id,
             value=max(value, scene.preferred(importance)) if always else value,
-            levels=scene.levels(self.levels(one, made, question)),
+            levels=scene.levels(self._levels(question, one, made)),
             heading=made.heading,
             label=one.label,
             clusters=made.facts.clusters,
@@ -126,25 +126,54 @@ class Cast:
             cluster=PurePosixPath(one.path).stem if one.kind == HUB else "",
         )
 
-    def levels(self, one: Seen, made: Prepared, question: Question) -> list[Level]:
+    def finish(self, one: Seen, made: Prepared) -> None:
+        """Make what every question needs of it."""
+        self._whole(one, made)
+
+    def _levels(self, question: Question, one: Seen, made: Prepared) -> list[Level]:
         """Every level a memory may be shown at, with what it keeps of what was asked."""
         found = [replace(made.label, kept=scene.kept(Lod.L0, question.share(made.label_terms)))]
         if made.summary is not None:
             found.append(replace(made.summary, kept=scene.kept(Lod.L1, question.share(made.summary_terms))))
-        return found + [level if kept >= 1 else replace(level, kept=kept) for level, kept in self.finish(one, made)]
+        whole = self._whole(one, made)
+        if sum(map(len, made.texts.values())) > _LONG:
+            found += self._excerpts(question, one, made)
+        return [*found, whole] if whole else found
 
-    def finish(self, one: Seen, made: Prepared) -> list[tuple[Level, float]]:
-        """The fullest levels, made if they are not there, and the chance that each holds what answers."""
-        found = []
-        for places, kept in _parts(one.passages):
-            level = made.excerpts.get(places)
-            if level is None:
-                while len(made.excerpts) >= _MOST_EXCERPTS:
-                    made.excerpts.pop(next(iter(made.excerpts)))
-                text = _told(one.label, _excerpt(made.texts, places, len(one.passages)))
-                level = made.excerpts[places] = frame.level(self.tokenizer, made.name, Lod.L2, text)
-            found.append((level, kept))
-        return found
+    def _whole(self, one: Seen, made: Prepared) -> Level | None:
+        """Everything, of a note that is not too long for it."""
+        if not 0 < len(one.passages) <= PASSAGES:
+            return None
+        if () not in made.made:
+            text = "\n".join(made.texts[place] for place in range(len(one.passages)))
+            made.made[()] = frame.level(self.tokenizer, made.name, Lod.L2, _told(one.label, text))
+        return made.made[()]
+
+    def _excerpts(self, question: Question, one: Seen, made: Prepared) -> Iterable[Level]:
+        """The lines that answer, fewest first, of the passages that fit best."""
+        places = _best(one.passages)
+        for place in places:
+            if place not in made.lines:
+                made.lines[place] = tuple(map(excerpt.read, excerpt.lines(made.texts[place])))
+        parts = [line for place in places for line in made.lines[place]]
+        for chosen, chance in excerpt.excerpts(parts, question.terms):
+            key = (*places, -1, *chosen)
+            if key not in made.made:
+                while len(made.made) >= _MOST_EXCERPTS:
+                    del made.made[next(key for key in made.made if key)]
+                made.made[key] = self._excerpt(one, made, [part.text for part in parts], chosen)
+            yield replace(made.made[key], kept=chance)
+
+    def _excerpt(self, one: Seen, made: Prepared, parts: Sequence[str], chosen: Sequence[int]) -> Level:
+        """Some lines under the label; each is made safe and counted once."""
+        said = excerpt.spaced(parts, chosen, excerpt.GAP)
+        label = _told(one.label, said[0])
+        head = frame.level(self.tokenizer, made.name, Lod.L2, said[0] if label == said[0] else one.label)
+        below = [guard.guarded(line) for line in (said[1:] if label == said[0] else said)]
+        for line in below:
+            if line not in made.costs:
+                made.costs[line] = added(self.tokenizer, line)
+        return Level(Lod.L2, "\n".join([head.text, *below]), head.tokens + sum(made.costs[line] for line in below))
 
     def _known(self, stage: Stage, seen: Sequence[Seen]) -> Mapping[tuple[str, int], Facts]:
         """The facts of contents, asked of the index once for each."""
@@ -167,42 +196,25 @@ class Cast:
             summary_terms=frozenset(words.terms(told)) if one.summary else frozenset(),
         )
 
-    @staticmethod
-    def _fetch(stage: Stage, pairs: Iterable[tuple[Seen, Prepared]]) -> None:
-        """Take the passages these may be shown by from the index, as far as they are not there yet."""
-        wanted = [
-            (one.passages[place][0], place, made)
-            for one, made in pairs
-            for place in {n for places, _ in _parts(one.passages) for n in places} - made.texts.keys()
-        ]
-        found = stage.texts([chunk for chunk, _, _ in wanted])
-        for chunk, place, made in wanted:
-            made.texts[place] = found[chunk].text.strip()
 
-
-def _parts(passages: Sequence[tuple[int, float]]) -> list[tuple[tuple[int, ...], float]]:
-    """The places of the passages a note may be shown by, and the chance that they hold what answers.
-
-    The chance of a passage is its share of exp(sharpness * score).
-    """
-    if len(passages) < 2:
-        return [((0,), 1.0)] if passages else []
-    highest = max(score for _, score in passages)
-    weight = [math.exp(_SHARPNESS * (score - highest)) for _, score in passages]
-    ranked = sorted(range(len(passages)), key=lambda place: (-weight[place], place))
-    sizes = [1, _SEVERAL] if len(passages) > _SEVERAL else [1]
-    found = [
-        (tuple(sorted(ranked[:size])), sum(weight[place] for place in ranked[:size]) / sum(weight)) for size in sizes
+def _fetch(stage: Stage, pairs: Iterable[tuple[Seen, Prepared]]) -> None:
+    """Take the passages these may be shown by from the index, as far as they are not there yet."""
+    wanted = [
+        (one.passages[place][0], place, made)
+        for one, made in pairs
+        for place in _best(one.passages)
+        if place not in made.texts
     ]
-    return [*found, (tuple(range(len(passages))), 1.0)] if len(passages) <= WHOLE_PASSAGES else found
+    found = stage.texts([chunk for chunk, _, _ in wanted])
+    for chunk, place, made in wanted:
+        made.texts[place] = found[chunk].text.strip()
 
 
-def _excerpt(texts: Mapping[int, str], places: Sequence[int], passages: int) -> str:
-    """Some passages in reading order, a mark where others are left out."""
-    said: list[str] = []
-    for before, place in zip((-1, *places), places, strict=False):
-        said += [_GAP, texts[place]] if place != before + 1 else [texts[place]]
-    return "\n".join([*said, _GAP] if places[-1] != passages - 1 else said)
+def _best(passages: Sequence[tuple[int, float]]) -> Sequence[int]:
+    """The places of the passages that fit best, in reading order; all, where they are few."""
+    if len(passages) <= PASSAGES:
+        return range(len(passages))
+    return sorted(sorted(range(len(passages)), key=lambda place: (-passages[place][1], place))[:PASSAGES])
 
 
 def _told(label: str, text: str) -> str:

@@ -169,7 +169,7 @@ class Clues:
         new = [id for id in turn.needed if id not in before]
         for chain in self._contexts():
             for context in chain:
-                self._memories.learn(context, new)
+                self._memories.learn(context, new[::-1])  # where not all have room, the last stay
         clusters = _clusters(turn.needed[:_FIRST], relations)
         for cluster in self._clusters:
             self._topics.learn((cluster,), [c for c in clusters if c != cluster])

@@ -14,9 +14,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from atlas.models.offline import sentences
 from atlas.words import terms
+
+T = TypeVar("T")
 
 #: Share of a neighbour's words that counts, weight of the logarithm of a line's length, and the T of the formula.
 _BESIDE, _LENGTH, _SPREAD = 0.3, 0.15, 0.15
@@ -24,8 +27,15 @@ _BESIDE, _LENGTH, _SPREAD = 0.3, 0.15, 0.15
 SIZES = (1, 2, 3, 5, 8, 12, 18)
 #: A line longer than this, in characters, is cut into its sentences.
 _LONG = 400
-_GAP = "…"
+GAP = "…"
 _LAYOUT = re.compile(r"##? (?:Summary|Detail)\s*", re.IGNORECASE)
+
+
+class Line(NamedTuple):
+    """A line of a text, and the terms it is found by."""
+
+    text: str
+    terms: frozenset[str]
 
 
 def lines(text: str) -> tuple[str, ...]:
@@ -35,13 +45,18 @@ def lines(text: str) -> tuple[str, ...]:
     return tuple(part for line in kept for part in ((line,) if len(line) <= _LONG else sentences(line)))
 
 
-def likely(parts: Sequence[str], asked: Mapping[str, float]) -> list[float]:
+def read(line: str) -> Line:
+    """A line with its terms: what is looked at again for each question."""
+    return Line(line, frozenset(terms(line)))
+
+
+def likely(parts: Sequence[Line], asked: Mapping[str, float]) -> list[float]:
     """How likely each line holds what answers, if the text does; `asked` weighs the terms of the question."""
     whole = sum(asked.values()) or 1.0
-    held = [sum(asked.get(term, 0.0) for term in set(terms(part))) / whole for part in parts]
+    held = [sum(weight for term, weight in asked.items() if term in part.terms) / whole for part in parts]
     beside = [0.0, *held, 0.0]
     scores = [
-        share + _BESIDE * (beside[n] + beside[n + 2]) + _LENGTH * math.log1p(len(parts[n]))
+        share + _BESIDE * (beside[n] + beside[n + 2]) + _LENGTH * math.log1p(len(parts[n].text))
         for n, share in enumerate(held)
     ]
     most = max(scores, default=0.0)
@@ -49,25 +64,27 @@ def likely(parts: Sequence[str], asked: Mapping[str, float]) -> list[float]:
     return [one / sum(odds) for one in odds]
 
 
-def excerpts(parts: Sequence[str], asked: Mapping[str, float]) -> Iterator[tuple[str, float]]:
-    """(text, how likely it holds the answer) of each excerpt, the shortest first; none holds every line.
+def excerpts(parts: Sequence[Line], asked: Mapping[str, float]) -> Iterator[tuple[tuple[int, ...], float]]:
+    """(places of its lines in their order, how likely one holds the answer) of each excerpt, the shortest first.
 
-    Lines stand in the order of the text, and a gap between them is marked.
+    None holds every line.
     """
     chances = likely(parts, asked)
     order = sorted(range(len(parts)), key=lambda n: (-chances[n], n))
     for size in SIZES:
         if size >= len(parts):
             return
-        places = sorted(order[:size])
-        yield _joined(parts, places), sum(chances[n] for n in places)
+        places = tuple(sorted(order[:size]))
+        yield places, sum(chances[n] for n in places)
 
 
-def _joined(parts: Sequence[str], places: Sequence[int]) -> str:
-    text, last = [], -1
-    for n in places:
-        text += [_GAP, parts[n]] if n != last + 1 else [parts[n]]
-        last = n
-    if last + 1 < len(parts):
-        text.append(_GAP)
-    return "\n".join(text)
+def spaced(lines: Sequence[T], places: Sequence[int], gap: T) -> list[T]:
+    """The lines at these places, with a gap wherever some between are left out, or at the ends.
+
+    >>> spaced("abcdef", [0, 1, 4], "…")
+    ['a', 'b', '…', 'e', '…']
+    """
+    found: list[T] = []
+    for before, place in zip((-1, *places), places, strict=False):
+        found += [lines[place]] if place == before + 1 else [gap, lines[place]]
+    return found if places[-1] + 1 == len(lines) else [*found, gap]

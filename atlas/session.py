@@ -8,11 +8,11 @@ learning, prefetching, saving) is done by `Afterwards`, off the caller's path.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from atlas import config, focus, frame, kept, order, tokens, words
+from atlas import config, focus, frame, kept, tokens
 from atlas.afterwards import Afterwards, Answer
 from atlas.cache import Tiers
 from atlas.cast import Cast, Names, Question
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from atlas.cast import Prepared
     from atlas.config import Config
     from atlas.frame import Drawn
-    from atlas.order import Arranged
+    from atlas.order import Standing
     from atlas.scene import Candidate
     from atlas.search import Asked
     from atlas.stage import Seen
@@ -84,12 +84,14 @@ class Session:
             raise UsageError("A view wants a budget of 0 tokens or more, and the order stable or relevance.")
         with self._mutex:
             with self._ask(query, as_of=as_of, **narrowed) as asked:
-                gathered = self._gather(asked, query, budget, past=as_of is not None)
+                gathered = self._gather(asked, budget, past=as_of is not None)
             if as_of is None and asked.vector is not None:
                 self._turn(asked.vector, query)
-            arranged = self._arranged(gathered, budget, order, past=as_of is not None)
-            drawn = frame.draw(self._frame, arranged.placed, arranged.omitted, budget)
-            view = self._told(gathered, drawn, arranged, budget)
+            past = as_of is not None
+            previous = None if order == RELEVANCE else () if past else self._still(gathered)
+            share = self._config.always_share
+            drawn = frame.view(self._frame, gathered.candidates, budget, previous=previous, share=share)
+            view = self._told(gathered, drawn, budget)
             answer = None if as_of is not None else self._answer(query, asked, gathered, drawn, budget)
         if answer is not None:
             self._after.answered(answer)
@@ -135,7 +137,7 @@ class Session:
 
     # --------------------------------------------------------------- gathering
 
-    def _gather(self, asked: Asked, query: str, budget: int, *, past: bool) -> _Gathered:
+    def _gather(self, asked: Asked, budget: int, *, past: bool) -> _Gathered:
         """Everything that may stand in the view, best first, as the whole index ranks it."""
         if asked.look is None:
             return _EMPTY
@@ -154,29 +156,24 @@ class Session:
         ]
         seen |= {one.id: one for one in pages}
         made |= cast.ready(stage, pages)
-        question = Question(words.query_weights(query), config.now())
+        question = Question(stage.terms, config.now())
         best = found[0].score if found else stage.best
         first = {one.id: n for n, one in enumerate(found, 1)}
         steering = {one.id for one in always}
-        candidates = tuple(
+        candidates = [
             cast.candidate(
                 question, one, made[one.id], rank=first.get(one.id) or stage.rank(one), best=best,
                 always=one.id in steering,
             )
             for one in seen.values()
-        )  # fmt: skip
-        return _Gathered(seen, made, candidates, tuple(first))
+        ]  # fmt: skip
+        return _Gathered(seen, made, _lowered(candidates, first), tuple(first))
 
-    def _arranged(self, gathered: _Gathered, budget: int, wanted: str, *, past: bool) -> Arranged:
-        room, share = self._room(budget), self._config.always_share
-        if wanted == RELEVANCE:
-            return order.by_relevance(gathered.candidates, room, share)
+    def _still(self, gathered: _Gathered) -> list[Standing]:
+        """The items of the last view, as far as they are what the files say now."""
         fresh = {id: (one.path, gathered.made[id].facts.blob) for id, one in gathered.seen.items()}
-        # A view goes on from the last one as far as that is still what the files say.
-        previous = (
-            [] if past else [one for one in self._kept.previous if fresh.get(one.id) == self._kept.shown.get(one.id)]
-        )
-        return order.stable(previous, gathered.candidates, room, share=share)
+        shown = self._kept.shown
+        return [one for one in self._kept.previous if one.id in shown and fresh.get(one.id) == shown[one.id]]
 
     def _turn(self, vector: NDArray[np.float32], query: str) -> None:
         """Follow the topic. Where it changes, what stood in front of the agent makes room at once, all of it."""
@@ -192,7 +189,7 @@ class Session:
 
     # ----------------------------------------------------------------- telling
 
-    def _told(self, gathered: _Gathered, drawn: Drawn, arranged: Arranged, budget: int) -> View:
+    def _told(self, gathered: _Gathered, drawn: Drawn, budget: int) -> View:
         items = []
         for one in drawn.placed:
             seen, made = gathered.seen[one.candidate.id], gathered.made[one.candidate.id]
@@ -203,8 +200,7 @@ class Session:
                     score=round(seen.score, 4),
                 )
             )  # fmt: skip
-        gone = [one.candidate for one in arranged.placed[len(drawn.placed) :]]
-        left = [gathered.seen[one.id] for one in [*gone, *arranged.omitted][:_TOLD]]
+        left = [gathered.seen[one.id] for one in drawn.omitted[:_TOLD]]
         omitted = tuple(Left(one.id, one.path, one.label) for one in left)
         return View(drawn.text, drawn.tokens, budget, tuple(items), omitted)
 
@@ -212,7 +208,7 @@ class Session:
         """What follows has to know of this view; the session's own memory of it."""
         state = self._kept
         before, state.text = state.text, drawn.text
-        state.previous = order.standings(state.previous, drawn.placed)
+        state.previous = drawn.standings
         shown = {one.candidate.id: one.level for one in drawn.placed}
         state.focus = focus.shown(state.focus, shown)
         returning, self._returning = self._returning, ()
@@ -226,13 +222,18 @@ class Session:
             shown=shown,
             made=gathered.made,
             candidates=gathered.candidates,
-            room=self._room(budget),
+            budget=budget,
             tokens=drawn.tokens,
             returning=returning,
             before=before,
             after=drawn.text,
         )
 
-    def _room(self, budget: int) -> int:
-        """Tokens of a budget that are left for items and their headings."""
-        return budget - self._frame.tokens - frame.reserve(budget)
+
+def _lowered(candidates: Sequence[Candidate], found: Collection[str]) -> tuple[Candidate, ...]:
+    """The candidates, those that are only here because the last view showed them below all that was found."""
+    least = min((one.value for one in candidates if one.id in found), default=1.0) / 10
+    return tuple(
+        one if one.id in found or one.always or one.cluster else replace(one, value=min(one.value, least))
+        for one in candidates
+    )

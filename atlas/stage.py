@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from atlas import config, rank
+from atlas.bm25 import idf
 from atlas.keys import key, parted
 from atlas.memory import CLUSTER_PREFIX, HUB, Trust
 from atlas.search import iso
@@ -85,6 +86,16 @@ class Stage:
     def best(self) -> float:
         """The score of the first memory of the whole ranking."""
         return float(self._total.max(initial=0.0))
+
+    @property
+    def terms(self) -> Mapping[str, float]:
+        """The question's terms with what each tells among the passages it may see: its worth times its idf."""
+        look = self._look
+        holding = np.bincount(look.postings.term, minlength=len(look.terms)).tolist()
+        return {
+            term: worth * idf(len(look.live.chunk), number)
+            for (term, worth), number in zip(look.terms.items(), holding, strict=True)
+        }
 
     def rank(self, one: Seen) -> int:
         """The place of a memory in the whole ranking, from 1."""

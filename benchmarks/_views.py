@@ -79,13 +79,17 @@ class Shelf:
         return TABLE.count("\n".join(request.text for request in self.requests.values()))
 
     @cached_property
-    def _long(self) -> dict[str, tuple[str, ...]]:
-        return {id: excerpt.lines(one.text) for id, one in self.requests.items() if len(one.text) > LONG}
+    def _long(self) -> dict[str, tuple[excerpt.Line, ...]]:
+        return {
+            id: tuple(map(excerpt.read, excerpt.lines(one.text)))
+            for id, one in self.requests.items()
+            if len(one.text) > LONG
+        }
 
     @cached_property
     def _holding(self) -> Counter[str]:
         """How many lines hold each term."""
-        return Counter(term for parts in self._long.values() for part in parts for term in set(words.terms(part)))
+        return Counter(term for parts in self._long.values() for part in parts for term in part.terms)
 
     def _asked(self, question: str) -> dict[str, float]:
         number = sum(map(len, self._long.values()))
@@ -113,7 +117,12 @@ class Shelf:
     def _levels(self, id: str, asked: Mapping[str, float]) -> tuple[Level, ...]:
         if id not in self._long:
             return self._short(id)
-        cut = [self._level(id, Lod.L2, text, share) for text, share in excerpt.excerpts(self._long[id], asked)]
+        parts = self._long[id]
+        said = [part.text for part in parts]
+        cut = [
+            self._level(id, Lod.L2, "\n".join(excerpt.spaced(said, places, excerpt.GAP)), share)
+            for places, share in excerpt.excerpts(parts, asked)
+        ]
         return scene.levels([*self._short(id), *cut])
 
     def _level(self, id: str, lod: Lod, text: str, kept: float) -> Level:

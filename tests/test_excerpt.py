@@ -18,24 +18,36 @@ def asked(question: str) -> dict[str, float]:
     return words.query_weights(question)
 
 
+def read(parts) -> list[excerpt.Line]:
+    return [excerpt.read(part) for part in parts]
+
+
 def test_the_line_that_answers_comes_first_and_then_what_stands_beside_it():
-    found = [text for text, _ in excerpt.excerpts(MEETING, asked("How often does the kettle want vinegar?"))]
-    assert found[0] == f"…\n{MEETING[11]}\n…"
-    assert found[2] == "\n".join(["…", *MEETING[10:13], "…"])
-    assert found[3].split("\n")[:4] == ["…", MEETING[2], MEETING[3], "…"]
+    found = [places for places, _ in excerpt.excerpts(read(MEETING), asked("How often does the kettle want vinegar?"))]
+    assert found[0] == (11,)
+    assert found[2] == (10, 11, 12)
+    assert found[3][:2] == (2, 3)
     assert len(found) == len(excerpt.SIZES)
-    places = [MEETING.index(line) for line in found[-1].split("\n") if line != "…"]
-    assert places == sorted(places)
+    assert all(list(places) == sorted(places) for places in found)
 
 
 @given(st.lists(TEXTS.filter(str.strip), max_size=30), st.text(max_size=20))
 def test_more_lines_are_more_likely_and_never_certain(parts, question):
-    chances = excerpt.likely(parts, asked(question))
+    chances = excerpt.likely(read(parts), asked(question))
     assert sum(chances) == pytest.approx(1 if parts else 0)
-    found = list(excerpt.excerpts(parts, asked(question)))
+    found = list(excerpt.excerpts(read(parts), asked(question)))
     shares = [share for _, share in found]
     assert shares == sorted(shares)
-    assert len(found) == sum(size < len(parts) for size in excerpt.SIZES)
+    assert [len(places) for places, _ in found] == [size for size in excerpt.SIZES if size < len(parts)]
+
+
+@given(st.integers(1, 12), st.data())
+def test_gaps_stand_where_lines_are_left_out(count, data):
+    places = sorted(data.draw(st.sets(st.integers(0, count - 1), min_size=1)))
+    said = excerpt.spaced(range(count), places, None)
+    assert [line for line in said if line is not None] == places
+    runs = [0, *(n for a, b in zip([-1, *places], [*places, count], strict=True) for n in [b - a - 1])]
+    assert said.count(None) == sum(length > 0 for length in runs)
 
 
 def test_lines_are_cut_by_line_and_long_ones_by_sentence():
