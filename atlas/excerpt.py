@@ -56,12 +56,13 @@ def likely(parts: Sequence[Line], asked: Mapping[str, float]) -> list[float]:
     held = [sum(weight for term, weight in asked.items() if term in part.terms) / whole for part in parts]
     beside = [0.0, *held, 0.0]
     scores = [
-        share + _BESIDE * (beside[n] + beside[n + 2]) + _LENGTH * math.log1p(len(parts[n].text))
+        share + _BESIDE * (beside[n] + beside[n + 2]) + _LENGTH * math.log1p(min(len(parts[n].text), _LONG))
         for n, share in enumerate(held)
     ]
     most = max(scores, default=0.0)
     odds = [math.exp((score - most) / _SPREAD) for score in scores]
-    return [one / sum(odds) for one in odds]
+    total = sum(odds)
+    return [one / total for one in odds]
 
 
 def excerpts(parts: Sequence[Line], asked: Mapping[str, float]) -> Iterator[tuple[tuple[int, ...], float]]:

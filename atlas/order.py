@@ -3,9 +3,9 @@
 A provider's prompt cache takes a tenth for a beginning it has seen, byte for byte. So the stable order keeps as much of
 the beginning of the last view as it may: the items before a cut stay as they are, and the best scene fills the rest.
 Two things bound the cut. The best hits of this turn are shown whatever stays, as they would be without a past. And what
-stays still belongs to the subject: its items are hits of this turn, if distant ones. Where that is over, the view is
-made anew at once, with what has been of use for longest at its beginning: a break now and then is cheaper than
-a beginning that stays for ever and says nothing.
+stays still belongs to the subject: its items are hits of this turn, if distant ones; less distant, the surer the best
+hit is, since then something is asked for. Where that is over, the view is made anew at once, with what has been of use
+for longest at its beginning: a break now and then is cheaper than a beginning that stays for ever and says nothing.
 
 Chosen on dialogues 1 to 5 of LoCoMo (`benchmarks/prefix_reuse.py`). To bound the value that is given up instead, in
 all or as a share, keeps less of the beginning for the same evidence lost: value is in the first hits, and cannot tell
@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
 #: So many of the best hits are shown whatever stays, as the best scene would show them.
 FIRST = 10
-#: How far down this turn's hits a beginning's items may stand on average: 1 is what is not among the first 200.
-HOLD = 0.65
+#: How far down this turn's hits a beginning's items may stand on average, were no hit sure to be of use: 1 is what is
+#: not among the first 200.
+HOLD = 0.95
 HITS = 200
+#: No hit is surer than this: the same question again shall find the same beginning.
+_SUREST = 0.8
 #: How much of an item's standing is what it was worth before.
 _MEMORY = 0.8
 
@@ -80,7 +83,8 @@ def stable(
     first = {one.id for one in [one for one in candidates if not (one.always or one.cluster)][:FIRST]}
     needed = [one for one in best.chosen if one.candidate.id in first]
     kept = _still(previous, candidates, {one.candidate.id: one.level.kept for one in needed})
-    cut = _furthest(kept, needed, candidates, budget, hold) if kept else 0
+    sure = max((one.value for one in candidates if one.id in first), default=0.0)
+    cut = _furthest(kept, needed, candidates, budget, hold * (1 - min(sure, _SUREST))) if kept else 0
     start = kept[:cut]
     scene = best
     if start:
@@ -124,7 +128,7 @@ def _still(previous: Sequence[Standing], candidates: Sequence[Candidate], needed
 def _furthest(
     kept: Sequence[Placed], needed: Sequence[Placed], candidates: Sequence[Candidate], budget: int, hold: float
 ) -> int:
-    """How many of the items may stay: the most that leave what is needed its room and hold to the subject."""
+    """How many of the items may stay: the most that leave what is needed its room, and stand no lower than `hold`."""
     spent = np.array([0, *_lengths(kept)])
     places = np.array([0.0, *_places(kept, candidates)])
     mean = np.cumsum(places) / np.maximum(np.arange(len(places)), 1)

@@ -64,14 +64,14 @@ def test_another_subject_makes_the_view_anew_at_once():
     arranged, _ = turn(standings, both)
     assert arranged.same == 0
     assert arranged.placed == turn((), both)[0].placed
-    patient, _ = turn(standings, both, hold=1)
+    patient, _ = turn(standings, both, hold=99)
     assert patient.same > 0
 
 
 def test_the_best_hits_are_there_however_much_may_be_given_up():
     _, standings = turn((), [item(f"a{n}", 0.5, 10) for n in range(60)], budget=600)
     both = [*(item(f"b{n}", 0.011, 40) for n in range(FIRST)), *(item(f"a{n}", 0.0001, 10) for n in range(60))]
-    arranged, _ = turn(standings, both, budget=600, hold=1)
+    arranged, _ = turn(standings, both, budget=600, hold=99)
     full = {one.candidate.id for one in arranged.placed if one.level.lod == Lod.L2}
     assert {f"b{n}" for n in range(FIRST)} <= full
     assert arranged.same == 20
@@ -81,29 +81,29 @@ def test_what_is_needed_in_full_does_not_stay_a_label():
     poor = [item("a", 0.5, 300), item("b", 0.4, 300)]
     first, standings = turn((), poor, budget=320)
     assert [(one.candidate.id, one.level.lod) for one in first.placed] == [("a", Lod.L2), ("b", Lod.L0)]
-    now, _ = turn(standings, [item("a", 0.1, 300), item("b", 0.9, 300)], budget=320, hold=1)
+    now, _ = turn(standings, [item("a", 0.1, 300), item("b", 0.9, 300)], budget=320, hold=99)
     assert ("b", Lod.L2) in [(one.candidate.id, one.level.lod) for one in now.placed]
 
 
 def test_what_is_gone_or_changed_or_rejected_is_not_served_again():
     found = [item(str(n), 0.5) for n in range(6)]
     _, standings = turn((), found)
-    gone, _ = turn(standings, found[1:], hold=1)
+    gone, _ = turn(standings, found[1:], hold=99)
     assert "0" not in ids(gone)
     assert gone.same == 0
     changed = Candidate("2", 0.5, (Level(Lod.L2, "2 new text", 50),))
-    now, _ = turn(standings, [*found[:2], changed, *found[3:]], hold=1)
+    now, _ = turn(standings, [*found[:2], changed, *found[3:]], hold=99)
     assert now.same == 2
     assert "2 text" not in [one.level.text for one in now.placed]
     rejected = [item("0", 0.0), *found[1:]]
-    assert "0" not in ids(turn(standings, rejected, hold=1)[0])
+    assert "0" not in ids(turn(standings, rejected, hold=99)[0])
 
 
 def test_the_best_hits_come_before_what_is_cheaper():
     """With a beginning that stays, they have the room that is left, though a better use of it could be reckoned."""
     _, standings = turn((), [item(f"a{n}", 0.5, 100) for n in range(3)])
     hits = [item("b", 0.2, 95), *(item(f"c{n}", 0.15, 20) for n in range(14))]
-    now, _ = turn(standings, [*hits, *(item(f"a{n}", 0.001, 100) for n in range(3))], hold=1)
+    now, _ = turn(standings, [*hits, *(item(f"a{n}", 0.001, 100) for n in range(3))], hold=99)
     assert now.same == 1
     assert [one.level.lod for one in now.placed if one.candidate.id == "b"] == [Lod.L2]
 
@@ -111,7 +111,7 @@ def test_the_best_hits_come_before_what_is_cheaper():
 def test_an_item_under_another_heading_is_another():
     found = [item(str(n), 0.5, head="x") for n in range(4)]
     _, standings = turn((), found)
-    moved, _ = turn(standings, [*found[:1], item("1", 0.5, head="y"), *found[2:]], hold=1)
+    moved, _ = turn(standings, [*found[:1], item("1", 0.5, head="y"), *found[2:]], hold=99)
     assert moved.same == 1
 
 
