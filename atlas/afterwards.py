@@ -211,7 +211,7 @@ class Afterwards:
                 return
             around = Surroundings(asked.reader, asked.look, self._paths)
             tiers = self._kept.tiers
-            found = self._kept.prefetcher.after(turn, tiers, around, around.nearest)
+            found = self._kept.prefetcher.after(turn, tiers, around, around.nearest, rival=tiers.rival())
             gains = {id: 1.0 for id in returning if id in self._paths} | {one.id: one.gain for one in found}
             self._ready(Stage(asked.reader, asked.look), [self._paths[id] for id in gains], gains)
 

@@ -81,7 +81,7 @@ def _lived(dialogue: Mapping[str, Any]) -> tuple[list[Turn], np.ndarray[Any, np.
         (vault / "atlas.toml").write_text("[git]\ncommit = false\n", encoding="utf-8")
         with MemoryEngine(vault) as engine:
             place: dict[str, int] = {}
-            for turn, session, request in _said(dialogue):
+            for turn, session, request in said(dialogue):
                 hits = engine.retrieve(turn, k=DEPTH, abstain=False) if len(turns) >= FIRST else []
                 (stored,) = engine.ingest_many([request]).per_text
                 found = [(place[hit.id], hit.score) for hit in hits]
@@ -91,7 +91,7 @@ def _lived(dialogue: Mapping[str, Any]) -> tuple[list[Turn], np.ndarray[Any, np.
     return turns, np.array(vectors, np.float32)
 
 
-def _said(dialogue: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+def said(dialogue: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Each turn: what is asked with it, its session, and how it is stored."""
     for session in sessions(dialogue):
         for (_, request), turn in zip(_turns(dialogue["sample_id"], session), session[3], strict=True):
