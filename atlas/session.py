@@ -18,6 +18,7 @@ from atlas.cache import Tiers
 from atlas.cast import Cast, Names, Question
 from atlas.errors import UsageError
 from atlas.memory import Left, Shown, View
+from atlas.order import HOLD
 from atlas.stage import Stage
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 
 STABLE, RELEVANCE = "stable", "relevance"
 #: A view is chosen out of the best that have so many times its tokens.
-_CHOICE = 3
+_CHOICE = 5
+#: Where the topic changes, the beginning of the last view has to hold to the new one that much better to stay.
+_SHIFTED = 0.75
 #: Of the memories that are always shown so many are looked at, and of those left out so many are told.
 _ALWAYS, _TOLD = 50, 50
 
@@ -85,12 +88,17 @@ class Session:
         with self._mutex:
             with self._ask(query, as_of=as_of, **narrowed) as asked:
                 gathered = self._gather(asked, budget, past=as_of is not None)
-            if as_of is None and asked.vector is not None:
-                self._turn(asked.vector, query)
             past = as_of is not None
+            shifted = not past and asked.vector is not None and self._turn(asked.vector, query)
             previous = None if order == RELEVANCE else () if past else self._still(gathered)
-            share = self._config.always_share
-            drawn = frame.view(self._frame, gathered.candidates, budget, previous=previous, share=share)
+            drawn = frame.view(
+                self._frame,
+                gathered.candidates,
+                budget,
+                previous=previous,
+                hold=HOLD * _SHIFTED if shifted else HOLD,
+                share=self._config.always_share,
+            )
             view = self._told(gathered, drawn, budget)
             answer = None if as_of is not None else self._answer(query, asked, gathered, drawn, budget)
         if answer is not None:
@@ -175,17 +183,17 @@ class Session:
         shown = self._kept.shown
         return [one for one in self._kept.previous if one.id in shown and fresh.get(one.id) == shown[one.id]]
 
-    def _turn(self, vector: NDArray[np.float32], query: str) -> None:
-        """Follow the topic. Where it changes, what stood in front of the agent makes room at once, all of it."""
+    def _turn(self, vector: NDArray[np.float32], query: str) -> bool:
+        """Follow the topic; whether it has changed. What belonged to the one that is left is in front no more."""
         state, now = self._kept, config.now().timestamp()
         away = now - state.asked if state.asked else 0.0
         state.focus, shift = focus.turned(state.focus, vector, query, away=away)
         state.asked = now
         if shift is not None:
             state.counts.shifts += 1
-            state.previous = ()
             self._tiers.demote(shift.demote)
             self._returning = self._tiers.promote(shift.promote)
+        return shift is not None
 
     # ----------------------------------------------------------------- telling
 

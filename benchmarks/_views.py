@@ -1,6 +1,7 @@
 """Views of a data set: its memories at their levels, its questions with their hits, and what a view's text holds.
 
-Both benchmarks of views build them here, from what the engine finds, through `atlas.scene` and `atlas.frame`.
+What is shown by other ways, or with other settings, than the engine's is built here from what the engine finds, through
+`atlas.scene` and `atlas.frame`.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -129,8 +131,14 @@ class Shelf:
         return frame.level(TABLE, self._names[id], lod, text, kept)
 
 
-def asked(data: DataSet, evidence: Sequence[tuple[str, ...]]) -> tuple[dict[str, Shelf], list[Asked]]:
-    """Store a data set and ask its answerable questions; a shelf for each scope. `evidence` stands as the questions."""
+@contextmanager
+def asked(
+    data: DataSet, evidence: Sequence[tuple[str, ...]]
+) -> Iterator[tuple[MemoryEngine, dict[str, Shelf], list[Asked]]]:
+    """Store a data set and ask its answerable questions: the engine, a shelf for each scope, what was found.
+
+    `evidence` stands as the questions.
+    """
     with tempfile.TemporaryDirectory() as folder:
         vault = Path(folder) / "vault"
         with MemoryEngine(vault):
@@ -140,11 +148,12 @@ def asked(data: DataSet, evidence: Sequence[tuple[str, ...]]) -> tuple[dict[str,
             engine.refresh()
             pairs = [pair for pair in zip(questions, evidence, strict=True) if pair[0].category in ANSWERABLE]
             found = [Asked(question, _found(engine, question), words) for question, words in pairs]
-    requests = {(str(one.scope), one.text): one for one in data.texts.values()}
-    shelves = {
-        scope: Shelf({id: requests[scope, text] for id, text in texts.items()}) for scope, texts in by_scope.items()
-    }
-    return shelves, found
+            requests = {(str(one.scope), one.text): one for one in data.texts.values()}
+            shelves = {
+                scope: Shelf({id: requests[scope, text] for id, text in texts.items()})
+                for scope, texts in by_scope.items()
+            }
+            yield engine, shelves, found
 
 
 def _found(engine: MemoryEngine, question: Question) -> Ranked:

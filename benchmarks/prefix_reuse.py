@@ -60,7 +60,8 @@ def main(path: Path, kept: Path | None) -> None:
     """Live through all dialogues with every setting; keep the curve."""
     data = turns(path)
     dialogues = read(path, kept)
-    shelves, questions = asked(data, evidence(path, dated=True))
+    with asked(data, evidence(path, dated=True)) as (_, shelves, questions):
+        pass
     jobs = []
     for dialogue in dialogues:
         shelf = shelves[dialogue.name]

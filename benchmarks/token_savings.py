@@ -5,9 +5,10 @@
 Each question of categories 1 to 4 is asked in its own dialogue and becomes a view of at most so many tokens. Recall is
 the share of its evidence turns whose words stand in the text of the view one after the other, as they were said; saved
 is the share of the whole history's tokens that the view does without. Two ways of keeping a dialogue: each turn a
-memory, and each session one. *Atlas* is the engine's 200 hits through the scene; *top k* the same hits with their whole
-text, best first, until the next does not fit, under the same headings in the same frame. Tokens are those of the
-default tokenizer.
+memory, and each session one. *Atlas* is `engine.view`, the questions one after the other in a session of their dialogue
+as it is by default, so that each view begins as the last one did where it may; *Atlas, by relevance* is the other
+order. *top k* are the engine's hits with their whole text, best first, until the next does not fit, under the same
+headings in the same frame. Tokens are those of the default tokenizer.
 
 The formula that makes scores likelihoods is fitted here again, on dialogues 1 to 5, where every number was chosen;
 dialogues 6 to 10 are shown apart.
@@ -19,6 +20,7 @@ import math
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -29,54 +31,53 @@ from typing import Any
 
 import _common
 import numpy as np
+from _recall import DataSet
 from _views import FRAME, Asked, Shelf, asked, evidence, holds
 from locomo import turns
 from sessions import whole
 
-from atlas import frame, scene
-from atlas.frame import Drawn
-from atlas.scene import Candidate, Placed
+from atlas import MemoryEngine, frame, scene
+from atlas.scene import Placed
 
-BUDGETS = (125, 250, 500, 1000, 2000, 4000, 8000)
+BUDGETS = (250, 500, 1000, 2000, 4000)
 HALVES = "A: dialogues 1 to 5, where every number was chosen, B: dialogues 6 to 10"
-#: A way to fill a budget with candidates, or with the same hits as whole texts.
-Way = Callable[[Sequence[Candidate], Sequence[Candidate], int], Drawn]
+KEEPING: Mapping[str, Callable[[Path], DataSet]] = {"turns": turns, "sessions": whole}
 
 
 def main(path: Path) -> None:
     """Both ways of keeping, all ways of filling, all budgets; the fit; the time; the picture."""
-    figures: dict[str, Any] = {}
-    for name, data in {"turns": turns(path), "sessions": whole(path)}.items():
-        shelves, questions = asked(data, evidence(path, dated=name == "turns"))
-        figures[name] = {
+    with ProcessPoolExecutor(2) as pool:
+        figures = dict(zip(KEEPING, pool.map(kept, [path] * len(KEEPING), KEEPING), strict=True))
+    _common.keep("token_savings", figures, data=path.name, sha256=_common.sha256(path), halves=HALVES)
+    if find_spec("matplotlib"):
+        drawn(figures, _common.RESULTS / "token_savings.png")
+
+
+def kept(path: Path, name: str) -> dict[str, Any]:
+    """The figures of one way of keeping."""
+    with asked(KEEPING[name](path), evidence(path, dated=name == "turns")) as (engine, shelves, questions):
+        return {
             "history tokens": round(statistics.mean(shelf.tokens for shelf in shelves.values())),
             "questions": len(questions),
-            "curves": curves([row for one in questions for row in rows(shelves[one.question.scope], one)]),
+            "curves": curves([row for one in questions for row in rows(engine, shelves[one.question.scope], one)]),
             "likelihood": fitted(shelves, questions),
             "composing ms": composing(shelves, questions),
         }
-    picture = _common.RESULTS / "token_savings.png"
-    _common.keep("token_savings", figures, data=path.name, sha256=_common.sha256(path), halves=HALVES)
-    if find_spec("matplotlib"):
-        drawn(figures, picture)
 
 
-def atlas_view(candidates: Sequence[Candidate], _whole: Sequence[Candidate], budget: int) -> Drawn:
-    """The view of a question asked out of nothing, as the engine shows it."""
-    return frame.view(FRAME, candidates, budget, previous=())
+def shown(engine: MemoryEngine, one: Asked, budget: int, order: str) -> tuple[str, int]:
+    """What the engine puts in front of an agent, in a session of this dialogue, budget and order; and its tokens."""
+    session = engine.session(f"{one.question.scope} {budget} {order}")
+    view = session.view(one.question.text, budget=budget, order=order, scope=one.question.scope)
+    session.settle()
+    return view.text, view.tokens
 
 
-def by_relevance(candidates: Sequence[Candidate], _whole: Sequence[Candidate], budget: int) -> Drawn:
-    """The same in strict order of relevance."""
-    return frame.view(FRAME, candidates, budget)
-
-
-def top_k(_candidates: Sequence[Candidate], whole: Sequence[Candidate], budget: int) -> Drawn:
+def top_k(shelf: Shelf, one: Asked, budget: int) -> tuple[str, int]:
     """The best hits whole, as many as fit."""
-    return frame.draw(FRAME, [Placed(hit, hit.levels[-1]) for hit in whole], (), budget)
-
-
-WAYS: Mapping[str, Way] = {"Atlas": atlas_view, "Atlas, by relevance": by_relevance, "top k": top_k}
+    whole = [Placed(hit, hit.levels[-1]) for hit in shelf.whole(one.hits)]
+    made = frame.draw(FRAME, whole, (), budget)
+    return made.text, made.tokens
 
 
 @dataclass(frozen=True)
@@ -91,21 +92,25 @@ class Row:
     saved: float
 
 
-def rows(shelf: Shelf, one: Asked) -> Iterator[Row]:
+def rows(engine: MemoryEngine, shelf: Shelf, one: Asked) -> Iterator[Row]:
     """The views of one question, every way and for every budget."""
-    candidates, whole = shelf.candidates(one.question.text, one.hits), shelf.whole(one.hits)
-    for name, way in WAYS.items():
+    ways: Mapping[str, Callable[[int], tuple[str, int]]] = {
+        "Atlas": lambda budget: shown(engine, one, budget, "stable"),
+        "Atlas, by relevance": lambda budget: shown(engine, one, budget, "relevance"),
+        "top k": lambda budget: top_k(shelf, one, budget),
+    }
+    for name, way in ways.items():
         for budget in BUDGETS:
-            drawn = way(candidates, whole, budget)
-            assert drawn.tokens <= budget, "the law of the budget"
-            recall = holds(drawn.text, one.evidence)
-            yield Row(name, budget, one.question.half, recall, drawn.tokens, 1 - drawn.tokens / shelf.tokens)
+            text, tokens = way(budget)
+            assert tokens <= budget, "the law of the budget"
+            yield Row(name, budget, one.question.half, holds(text, one.evidence), tokens, 1 - tokens / shelf.tokens)
 
 
 def curves(found: Sequence[Row]) -> dict[str, dict[str, dict[str, float]]]:
     """For each way and budget: recall in all and in each half, tokens used, share saved."""
-    figures: dict[str, dict[str, dict[str, float]]] = {way: {} for way in WAYS}
-    for way, budget in product(WAYS, BUDGETS):
+    ways = list(dict.fromkeys(row.way for row in found))
+    figures: dict[str, dict[str, dict[str, float]]] = {way: {} for way in ways}
+    for way, budget in product(ways, BUDGETS):
         some = [row for row in found if (row.way, row.budget) == (way, budget)]
         figures[way][str(budget)] = {
             "recall": _mean(row.recall for row in some),
