@@ -124,6 +124,7 @@ class Cast:
             clusters=made.facts.clusters,
             always=always,
             cluster=PurePosixPath(one.path).stem if one.kind == HUB else "",
+            name=made.name,
         )
 
     def finish(self, one: Seen, made: Prepared) -> None:

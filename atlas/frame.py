@@ -221,8 +221,8 @@ def _footers(omitted: Sequence[Candidate]) -> Iterator[str]:
     yield number
     counts = Counter(slug for one in omitted for slug in one.clusters)
     clusters = [f"{count} {inline(slug, _LABEL_CHARS)}" for slug, count in counts.most_common(_NAMED_CLUSTERS)]
-    called = names(one.id for one in omitted)
-    labels = [f"{called[one.id]} {inline(one.label, _LABEL_CHARS)}" for one in omitted[:_NAMED_LABELS]]
+    called = {} if all(one.name for one in omitted[:_NAMED_LABELS]) else names(one.id for one in omitted)
+    labels = [f"{one.name or called[one.id]} {inline(one.label, _LABEL_CHARS)}" for one in omitted[:_NAMED_LABELS]]
     hint = "`expand ID` shows one"
     yield f"{number}: {hint}"
     for n in range(len(labels) + 1):

@@ -58,7 +58,8 @@ class Heading:
 class Candidate:
     """A memory that may be shown. `levels` stand cheapest first; `always` makes it one of the always-on.
 
-    `cluster` is the slug whose page this is: besides its own value it is worth what it stands for.
+    `cluster` is the slug whose page this is: besides its own value it is worth what it stands for. `name` is what it is
+    called in the views of a session, "" where that is left to each view.
     """
 
     id: str
@@ -69,6 +70,7 @@ class Candidate:
     clusters: tuple[str, ...] = ()
     always: bool = False
     cluster: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

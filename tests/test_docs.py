@@ -128,7 +128,7 @@ def test_every_option_is_explained():
     bare = [
         f"{name} {param.opts[0]}"
         for name, command in commands().items()
-        for param in command.get_params(click.Context(command))
+        for param in command.get_params(click.Context(command, **program.context_settings))
         if isinstance(param, click.Option) and not param.help
     ]
     assert bare == []

@@ -391,3 +391,14 @@ def test_watched_tiers_are_drawn(notes):
         watching.kill()
     assert "main" in seen
     assert "About the boat" in seen
+
+
+def test_the_names_in_a_view_tell_all_its_memories_apart(engine, root):
+    for number in range(40):
+        write(root, f"n/{number}.md", f"---\nid: 01JDXK3Q8ZV5T9W2M4N6P8{number:02}S1\n---\n# Pond {number}\n\nThe pond "
+              f"number {number} of the mill has fish.\n")  # fmt: skip
+    view = engine.view("the mill pond", budget=300)
+    named = re.findall(r"^\[(\w+) L\d\]", view.text, re.MULTILINE)
+    assert [engine.expand(name).id for name in named] == [item.id for item in view.items]
+    assert len(view.items) > 1
+    assert re.search(r"^== \d+ more", view.text, re.MULTILINE)
