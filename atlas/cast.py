@@ -79,10 +79,11 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, as far as values depend on it: its terms with what each tells, and the time."""
+    """What is asked, as far as values depend on it: its terms with what each tells, the time, the best hit's score."""
 
     terms: Mapping[str, float]
     now: datetime
+    best: float
 
     def share(self, terms: Collection[str]) -> float:
         """How much of the words asked for is among these terms, from 0 to 1."""
@@ -108,12 +109,10 @@ class Cast:
         _fetch(stage, [(one, found[one.id]) for one in seen])
         return found
 
-    def candidate(
-        self, question: Question, one: Seen, made: Prepared, *, rank: int, best: float, always: bool = False
-    ) -> Candidate:
-        """A memory as one that may be shown: `rank` is its place from 1, `best` the score of the first."""
+    def candidate(self, question: Question, one: Seen, made: Prepared, *, rank: int, always: bool = False) -> Candidate:
+        """A memory as one that may be shown; `rank` is its place from 1."""
         importance = 0.5 if made.facts.importance is None else made.facts.importance
-        likely = scene.probability(one.score, rank, best, sum(map(len, made.texts.values())))
+        likely = scene.probability(one.score, rank, question.best, sum(map(len, made.texts.values())))
         value = scene.worth(likely, trust=one.trust, importance=importance, days=_days(one.created, question.now))
         return Candidate(
             id=one.id,

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 FOLDER = "cache"
 _VERSION = 1
 _LISTED = 12
+#: So many sessions are kept, those used last.
+_FILES = 200
 #: What reading a state raises that is none.
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)
 _SHARES = ("hit_rate", "prefetch_accuracy", "prefetch_coverage", "prefix_reuse", "regret")
@@ -98,6 +100,8 @@ def save(config: Config, kept: Kept) -> None:
         "asked": kept.asked,
     }
     vault.write_elsewhere(file, json.dumps(state, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    for old in _by_use(config)[_FILES:]:
+        old.unlink(missing_ok=True)
 
 
 def forget(config: Config, name: str) -> None:
@@ -114,7 +118,7 @@ def place(config: Config, name: str) -> Path:
 def told(config: Config) -> list[dict[str, Any]]:
     """The numbers of every session below the scope of `config`, the one used last first."""
     found = []
-    for file in sorted((config.state / FOLDER).glob("*.json"), key=lambda f: -f.stat().st_mtime):
+    for file in _by_use(config):
         with suppress(*_DAMAGED):
             state = json.loads(file.read_bytes())
             one = _restored(config, state)
@@ -122,6 +126,15 @@ def told(config: Config) -> list[dict[str, Any]]:
                 warm = [id for id in state["tiers"]["held"] if id not in one.shown]
                 found.append({**numbers(one), "view": _view(one), "ids": {"hot": list(one.shown), "warm": warm}})
     return found
+
+
+def _by_use(config: Config) -> list[Path]:
+    """The files of all sessions, the one used last first."""
+    found = []
+    for file in (config.state / FOLDER).glob("*.json"):
+        with suppress(OSError):  # another process may have removed it
+            found.append((-file.stat().st_mtime_ns, file))
+    return [file for _, file in sorted(found)]
 
 
 def summary(config: Config, memories: int) -> dict[str, Any]:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from atlas.identity import Lineage
     from atlas.session import Session
 
+#: So many sessions are held open; the one asked for the longest ago is closed first, and goes on when it is asked for.
+_SESSIONS = 32
 #: So many first hits a reranker reads.
 _RERANKED = 30
 
@@ -191,10 +193,15 @@ class ReadingEngine:
     def session(self, name: str = "main") -> Session:
         """The conversation of this name in this engine's scope, as it was left; a new one if there was none."""
         with self._opening:
-            if name not in self._sessions:
+            session = self._sessions.pop(name, None)
+            if session is None:
                 make = import_module("atlas.session").Session  # loaded when asked for: a search does without it
-                self._sessions[name] = make(self.config, self._asking, name, resident=self._resident)
-            return self._sessions[name]
+                session = make(self.config, self._asking, name, resident=self._resident)
+            self._sessions[name] = session  # the one asked for last stands last
+            over = [self._sessions.pop(first) for first in list(self._sessions)[:-_SESSIONS]]
+        for one in over:
+            one.close()
+        return session
 
     def refresh(
         self, *, full: bool = False, rebuild: bool = False, progress: Callable[[int, int], None] | None = None

@@ -85,10 +85,10 @@ class Session:
         budget = self._config.view_tokens if budget is None else budget
         if budget < 0 or order not in (STABLE, RELEVANCE):
             raise UsageError("A view wants a budget of 0 tokens or more, and the order stable or relevance.")
+        past = as_of is not None
         with self._mutex:
             with self._ask(query, as_of=as_of, **narrowed) as asked:
-                gathered = self._gather(asked, budget, past=as_of is not None)
-            past = as_of is not None
+                gathered = self._gather(asked, budget, past=past)
             shifted = not past and asked.vector is not None and self._turn(asked.vector, query)
             previous = None if order == RELEVANCE else () if past else self._still(gathered)
             drawn = frame.view(
@@ -100,7 +100,7 @@ class Session:
                 share=self._config.always_share,
             )
             view = self._told(gathered, drawn, budget)
-            answer = None if as_of is not None else self._answer(query, asked, gathered, drawn, budget)
+            answer = None if past else self._answer(query, asked, gathered, drawn, budget)
         if answer is not None:
             self._after.answered(answer)
         return view
@@ -150,31 +150,29 @@ class Session:
         if asked.look is None:
             return _EMPTY
         stage = Stage(asked.reader, asked.look)
+        cast = self._cast if not past else Cast(self._tokenizer, Tiers(0, 0), self._cast.names)
         found = stage.found(_CHOICE * budget) if asked.look.enough else []
         standing = stage.standing()
-        seen = {one.id: one for one in found}
         always = stage.by_key(standing.always[:_ALWAYS])
-        more = [*always, *([] if past else stage.at(path for path, _ in self._kept.shown.values()))]
-        seen |= {one.id: one for one in more if one.id not in seen}
-        cast = self._cast if not past else Cast(self._tokenizer, Tiers(0, 0), self._cast.names)
+        last = [] if past else stage.at(path for path, _ in self._kept.shown.values())
+        seen: dict[str, Seen] = {}
+        for one in (*found, *always, *last):
+            seen.setdefault(one.id, one)
         made = cast.ready(stage, list(seen.values()))
         slugs = dict.fromkeys(slug for one in made.values() for slug in one.facts.clusters)
-        pages = [
-            one for one in stage.by_key([standing.hubs[s] for s in slugs if s in standing.hubs]) if one.id not in seen
-        ]
-        seen |= {one.id: one for one in pages}
+        pages = stage.by_key([standing.hubs[slug] for slug in slugs if slug in standing.hubs])
+        pages = [page for page in pages if page.id not in seen]
+        seen |= {page.id: page for page in pages}
         made |= cast.ready(stage, pages)
-        question = Question(stage.terms, config.now())
-        best = found[0].score if found else stage.best
-        first = {one.id: n for n, one in enumerate(found, 1)}
+        first = {one.id: place for place, one in enumerate(found, 1)}
         steering = {one.id for one in always}
+        question = Question(stage.terms, config.now(), found[0].score if found else stage.best)
         candidates = [
             cast.candidate(
-                question, one, made[one.id], rank=first.get(one.id) or stage.rank(one), best=best,
-                always=one.id in steering,
+                question, one, made[one.id], rank=first.get(one.id) or stage.rank(one), always=one.id in steering
             )
             for one in seen.values()
-        ]  # fmt: skip
+        ]
         return _Gathered(seen, made, _lowered(candidates, first), tuple(first))
 
     def _still(self, gathered: _Gathered) -> list[Standing]:

@@ -11,7 +11,7 @@ import pytest
 from shell import atlas, command, environment
 from support import write
 
-from atlas import MemoryEngine, journal, kept
+from atlas import MemoryEngine, journal, kept, reading
 from atlas.errors import OutsideVault, UsageError
 from atlas.memory import Lod, Tier
 from atlas.models import static
@@ -253,6 +253,21 @@ def test_every_field_of_a_state_may_be_wrong(engine, notes):
             assert kept.load(engine.config, "main").fence == state.fence
     with MemoryEngine(notes) as again:
         assert "mill pond" in again.view("the mill pond").text
+
+
+def test_many_sessions_are_closed_and_go_on_and_the_oldest_end(engine, notes, monkeypatch):
+    monkeypatch.setattr(reading, "_SESSIONS", 2)
+    monkeypatch.setattr(kept, "_FILES", 4)
+    first = engine.session("0")
+    for number in range(6):
+        engine.view("the mill pond", session=str(number))
+    assert list(engine._sessions) == ["4", "5"]
+    assert engine.session("3").stats()["turns"] == 1
+    assert first.view("the mill pond").items
+    engine.close()
+    names = {one["session"] for one in kept.told(engine.config)}
+    assert len(names) == 4
+    assert {"3", "4", "5"} <= names
 
 
 def test_a_session_can_be_forgotten(engine, notes):
