@@ -110,7 +110,11 @@ def figures(results: Path) -> Iterator[str]:
         found = [result for result in (static, local) if result]
         if found:
             yield f"\n{_recall(title, found)}\n" + "\n".join(map(_measured, found)) + "\n"
-    tables = {"vault": _speed, "scale": _scale, "watch": _watch, "hooks": _hooks, "writers": _writers}
+    tables = {
+        "token_savings": _views, "cache_hit_rate": _ready, "prefetch_accuracy": _prefetched, "prefix_reuse": _reused,
+        "live": _lived, "latency_comparison": _latency, "vault": _speed, "scale": _scale, "watch": _watch,
+        "hooks": _hooks, "writers": _writers,
+    }  # fmt: skip
     for name, table in tables.items():
         if result := _result(results, name):
             yield f"\n{table(result['figures'])}\n{_measured(result)}\n"
@@ -153,6 +157,114 @@ def _model(result: Mapping[str, Any]) -> str:
     """The short name of the model behind the vectors: without the hash of its files."""
     words = result["config"]["model"].split()
     return str(words[1] if words[0] == "local" else words[0])
+
+
+def _views(found: Mapping[str, Any]) -> str:
+    """Evidence in the text of a view, by its budget, beside whole texts from the same hits."""
+    curves = {name: found[name]["curves"] for name in ("turns", "sessions")}
+    rows = []
+    for budget, point in curves["turns"]["Atlas"].items():
+        cells = [_percent(curves[name][way][budget]["recall"]) for name in curves for way in ("Atlas", "top k")]
+        rows.append([f"{int(budget):,} tokens", *cells[:2], _percent(point["saved"]), *cells[2:]])
+    head = ["Evidence in a view of", "turns: Atlas", "top k", "saved", "sessions: Atlas", "top k"]
+    return (
+        f"{_table(head, rows)}\n{found['turns']['questions']:,} questions of LoCoMo, each turn or session a memory; "
+        "*top k* is the whole text of the same hits, *saved* what the whole history would cost more.\n"
+    )
+
+
+def _ready(found: Mapping[str, Any]) -> str:
+    """How much of what a turn needs is held ready before it asks."""
+    names = {
+        "LRU": "LRU, filled by what was needed",
+        "tiers": "the forecast, filled by the same",
+        "LRU, written too": "LRU, and what was just said",
+        "tiers, written too": "the forecast, and what was just said",
+        "tiers with prefetching": "the forecast, and what is prefetched",
+        "Belady without prefetch": "who knows the future (Belady), filled by what was needed",
+    }
+    parts = ("all", "dialogues 6-10")
+    rows = [
+        [said, *(_percent(found["hit rate"][name][part]["hit rate"]) for part in parts)] for name, said in names.items()
+    ]
+    head = ["Ready before it is asked for, of the ten best hits", "all dialogues", "dialogues 6-10"]
+    wasted = found["hit rate"]["tiers with prefetching"]
+    return (
+        f"{_table(head, rows)}\nRoom for 120 memories, every turn of LoCoMo from the 30th a question; "
+        f"{wasted['prefetches a turn']} memories are prefetched a turn, {_percent(wasted['wasted'])} of them in vain; "
+        f"regret {wasted['regret']:.0f}.\n"
+    )
+
+
+def _prefetched(found: Mapping[str, Any]) -> str:
+    """How much of what is made ready the very next turn needs."""
+    talk, walk, stored = found["dialogues"]["all"], found["walks, 12 ready"], found["dialogues, as stored"]["all"]
+    ways = {
+        "Atlas": "Atlas", "Atlas, ten": "Atlas, ten each turn", "most recent": "most recent",
+        "next most similar": "next most similar", "neighbours": "neighbours", "random": "random",
+    }  # fmt: skip
+    rows = [
+        [said, *(_percent(part[way]["precision@1"]) if way in part else "" for part in (talk, stored, walk)),
+         str(talk[way]["named a turn"])]
+        for way, said in ways.items()
+    ]  # fmt: skip
+    head = [
+        "Prefetched, and needed by the very next turn",
+        "dialogues",
+        "just said ready",
+        "walks along links",
+        "a turn",
+    ]
+    return f"{_table(head, rows)}\nAtlas prefetches what is worth it, the rules ten memories a turn.\n"
+
+
+def _reused(found: Mapping[str, Any]) -> str:
+    """The beginning of a view that is that of the last one, in words."""
+    now, strict = found["curve"][found["default"]], found["curve"]["by relevance"]
+    return (
+        f"Of a view's tokens {_percent(now['same'])} are an identical beginning of the last view (by relevance "
+        f"{_percent(strict['same'])}). Of a question asked out of a running dialogue the view has "
+        f"{_percent(now['evidence'])} of the evidence ({_percent(strict['evidence'])}), and "
+        f"{_percent(now['needed'])} ({_percent(strict['needed'])}) of the ten best hits.\n"
+    )
+
+
+def _lived(found: Mapping[str, Any]) -> str:
+    """Whole dialogues in sessions of the engine, in words."""
+    mean = found["mean"]
+    return (
+        f"Sessions of the engine that lived through {len(found['dialogues'])} dialogues, with room for some 120 turns: "
+        f"{_percent(mean['hit_rate'])} of the ten best hits ready beforehand, {_percent(mean['prefix_reuse'])} of each "
+        f"view the beginning of the last, regret {_percent(mean['regret'])}; no view over its budget "
+        f"({found['most tokens']:,} of 2,000 tokens at most).\n"
+    )
+
+
+def _latency(found: Mapping[str, Any]) -> str:
+    """From cold to hot, a column for each size; then the parts."""
+    sizes = found["sizes"].values()
+    rows = [
+        ["search as a process", *(_quantiles(one["cold process"]["search"]) for one in sizes)],
+        ["view as a process", *(_quantiles(one["cold process"]["view"]) for one in sizes)],
+        ["search in an open engine", *(_quantiles(one["retrieve"]) for one in sizes)],
+        *([f"view, {way}", *(_quantiles(one["view"][way]) for one in sizes)] for way in ("cold tiers", "warm", "hot")),
+        ["after the answer", *(_quantiles(one["view"]["after the answer"]) for one in sizes)],
+    ]
+    head = ["Median, 95th and 99th percentile", *(f"{int(size):,} notes" for size in found["sizes"])]
+    looks = ", ".join(f"{one['look-up of a prepared memory, µs']} µs" for one in sizes)
+    scene = found["composing"]
+    return (
+        f"{_table(head, rows)}\nA look-up of a prepared memory takes {looks}; composing a scene out of "
+        f"{scene['candidates']} candidates {_seconds(scene['p50'])} (95th percentile {_seconds(scene['p95'])}).\n"
+    )
+
+
+def _quantiles(found: Mapping[str, float]) -> str:
+    return " / ".join(_seconds(found[name]) for name in ("p50", "p95", "p99"))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def _speed(found: Mapping[str, Any]) -> str:
