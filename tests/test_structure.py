@@ -144,12 +144,13 @@ def test_importing_the_package_costs_nothing():
     assert set(done.stdout.split()) <= {"atlas", "__future__"}
 
 
-def test_a_search_loads_no_parser_and_no_git(tmp_path):
+@pytest.mark.parametrize("command", ["search", "view"])
+def test_what_is_asked_loads_no_parser_and_no_git(tmp_path, command):
     """What a search does not need must not cost it 0.2 s: it is a process of its own each time."""
     root = str(tmp_path / "vault")
     loaded_by("init", root)
-    loaded_by("--vault", root, "search", "anything")
-    wanted = loaded_by("--vault", root, "search", "anything")
+    loaded_by("--vault", root, command, "anything")
+    wanted = loaded_by("--vault", root, command, "anything")
     assert "duckdb" in wanted
     assert not wanted & {"git", "frontmatter", "yaml", "yake", "slugify", "ulid", "rich", "detect_secrets"}
 
