@@ -8,8 +8,8 @@ learning, prefetching, saving) is done by `Afterwards`, off the caller's path.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from atlas import config, focus, frame, kept, tokens
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from atlas.cast import Prepared
     from atlas.config import Config
     from atlas.frame import Drawn
-    from atlas.order import Standing
     from atlas.scene import Candidate
     from atlas.search import Asked
     from atlas.stage import Seen
@@ -90,7 +89,7 @@ class Session:
             with self._ask(query, as_of=as_of, **narrowed) as asked:
                 gathered = self._gather(asked, budget, past=past)
             shifted = not past and asked.vector is not None and self._turn(asked.vector, query)
-            previous = None if order == RELEVANCE else () if past else self._still(gathered)
+            previous = None if order == RELEVANCE else () if past else self._kept.previous
             drawn = frame.view(
                 self._frame,
                 gathered.candidates,
@@ -173,13 +172,7 @@ class Session:
             )
             for one in seen.values()
         ]
-        return _Gathered(seen, made, _lowered(candidates, first), tuple(first))
-
-    def _still(self, gathered: _Gathered) -> list[Standing]:
-        """The items of the last view, as far as they are what the files say now."""
-        fresh = {id: (one.path, gathered.made[id].facts.blob) for id, one in gathered.seen.items()}
-        shown = self._kept.shown
-        return [one for one in self._kept.previous if one.id in shown and fresh.get(one.id) == shown[one.id]]
+        return _Gathered(seen, made, tuple(candidates), tuple(first))
 
     def _turn(self, vector: NDArray[np.float32], query: str) -> bool:
         """Follow the topic; whether it has changed. What belonged to the one that is left is in front no more."""
@@ -234,12 +227,3 @@ class Session:
             before=before,
             after=drawn.text,
         )
-
-
-def _lowered(candidates: Sequence[Candidate], found: Collection[str]) -> tuple[Candidate, ...]:
-    """The candidates, those that are only here because the last view showed them below all that was found."""
-    least = min((one.value for one in candidates if one.id in found), default=1.0) / 10
-    return tuple(
-        one if one.id in found or one.always or one.cluster else replace(one, value=min(one.value, least))
-        for one in candidates
-    )

@@ -71,7 +71,7 @@ class Standing:
 
 
 class Stage:
-    """One search, from the side of the view. To be used while its reader is."""
+    """One search from the side of the view, where what was rejected is not seen. To be used while its reader is."""
 
     def __init__(self, reader: Reader, look: Look) -> None:
         self._reader, self._look = reader, look
@@ -102,9 +102,9 @@ class Stage:
         return 1 + int(np.count_nonzero(self._total > one.score))
 
     def found(self, tokens: int) -> list[Seen]:
-        """The best memories, copies grouped, what was rejected left out; as many as have about so many tokens."""
+        """The best memories, copies grouped; as many as have about so many tokens."""
         found = self._reader.distinct(self._look, self._depth(tokens), parts=False)
-        seen = self._seen([one.ordinal for one in found if one.hit.trust != Trust.REJECTED])
+        seen = self._seen([one.ordinal for one in found])
         return sorted(seen, key=lambda one: -one.score)
 
     def at(self, paths: Iterable[str]) -> list[Seen]:
@@ -170,6 +170,8 @@ class Stage:
         starts, sizes = field.note_starts, field.note_sizes
         found = []
         for ordinal, number in zip(ordinals, keys, strict=True):
+            if listed[number].trust == Trust.REJECTED:
+                continue
             span = range(int(starts[ordinal]), int(starts[ordinal] + sizes[ordinal]))
             found.append(self._one(ordinal, listed[number], [place for place in span if look.live.body[place]]))
         return found

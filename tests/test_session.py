@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from shell import atlas, command, environment
@@ -162,7 +163,7 @@ def test_what_is_gone_is_never_served_again(engine, notes, fate):
     for question in ("the heron at the mill pond", "the boat on the mill pond", "heron"):
         view = engine.view(question)
         assert "shallow water" not in view.text
-        assert all("heron" not in item.path for item in view.items)
+        assert all("heron" not in one.path for one in (*view.items, *view.omitted))
 
 
 def test_a_scoped_engine_shows_and_counts_nothing_of_another(root, engine):
@@ -335,6 +336,16 @@ def test_nothing_ready_hides_a_better_memory(engine, root):
     view = engine.view("which pond has a heron and no fish", budget=200)
     assert "n/best.md" in [item.path for item in view.items]
     assert engine.session().stats()["regret"] == 0
+
+
+def test_what_a_view_hides_of_the_best_is_regret(engine, notes):
+    session, given = engine.session(), []
+    session._after.answered = given.append
+    session.view("the mill pond")
+    session._after._count(given[0])
+    assert session.stats()["regret"] == 0
+    session._after._count(replace(given[0], shown={}))
+    assert session.stats()["regret"] == 0.5
 
 
 def test_an_answer_stands_whatever_fails_after_it(engine, notes):

@@ -118,8 +118,11 @@ def clusters(door: Door, name: str | None, as_json: bool) -> int:
 
 
 @click.command()
-@click.option("--watch", is_flag=True,
-              help="Go on showing the tiers of every session while agents use them; with --json, a line each.")  # fmt: skip
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Go on showing the tiers of every session while agents use them; with --json, a line each time.",
+)
 @click.option("--seconds", default=1.0, show_default=True, type=click.FloatRange(0.1, 3600), help="How often to look.")
 @json_option
 @click.pass_obj
