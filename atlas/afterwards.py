@@ -164,7 +164,7 @@ class Afterwards:
                     self._proposed |= {one.id: 1 / (1 + place + n) for n, one in enumerate(found)}
 
     def _follow(self, answer: Answer) -> None:
-        self._journal(answer)
+        self._guarded(lambda: self._journal(answer))
         self._count(answer)
         if len(self._paths) > _KNOWN_PATHS:
             self._paths.clear()

@@ -356,6 +356,7 @@ def test_an_answer_stands_whatever_fails_after_it(engine, notes):
     (said,) = engine.session().said()
     assert said.startswith("After a view: ")
     assert engine.session().said() == []
+    assert {item.tier for item in engine.view("the mill pond").items} == {Tier.HOT}
 
 
 def test_many_threads_ask_one_session(engine, notes):
@@ -421,7 +422,7 @@ def test_watched_tiers_are_drawn(notes):
 
 def test_the_names_in_a_view_tell_all_its_memories_apart(engine, root):
     for number in range(40):
-        write(root, f"n/{number}.md", f"---\nid: 01JDXK3Q8ZV5T9W2M4N6P8{number:02}S1\n---\n# Pond {number}\n\nThe pond "
+        write(root, f"n/{number}.md", f"---\nid: 01JDXK3Q8ZV5T9W2M4{number:02}N6P8S1\n---\n# Pond {number}\n\nThe pond "
               f"number {number} of the mill has fish.\n")  # fmt: skip
     view = engine.view("the mill pond", budget=300)
     named = re.findall(r"^\[(\w+) L\d\]", view.text, re.MULTILINE)
