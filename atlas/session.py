@@ -18,7 +18,6 @@ from atlas.cache import Tiers
 from atlas.cast import Cast, Names, Question
 from atlas.errors import UsageError
 from atlas.memory import Left, Shown, View
-from atlas.order import HOLD
 from atlas.stage import Stage
 
 if TYPE_CHECKING:
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 STABLE, RELEVANCE = "stable", "relevance"
 #: A view is chosen out of the best that have so many times its tokens.
 _CHOICE = 5
-#: Where the topic changes, the beginning of the last view has to hold to the new one that much better to stay.
-_SHIFTED = 0.75
 #: Of the memories that are always shown so many are looked at, and of those left out so many are told.
 _ALWAYS, _TOLD = 50, 50
 
@@ -88,14 +85,14 @@ class Session:
         with self._mutex:
             with self._ask(query, as_of=as_of, **narrowed) as asked:
                 gathered = self._gather(asked, budget, past=past)
-            shifted = not past and asked.vector is not None and self._turn(asked.vector, query)
+            if not past and asked.vector is not None:
+                self._turn(asked.vector, query)
             previous = None if order == RELEVANCE else () if past else self._kept.previous
             drawn = frame.view(
                 self._frame,
                 gathered.candidates,
                 budget,
                 previous=previous,
-                hold=HOLD * _SHIFTED if shifted else HOLD,
                 share=self._config.always_share,
             )
             view = self._told(gathered, drawn, budget)
@@ -174,8 +171,11 @@ class Session:
         ]
         return _Gathered(seen, made, tuple(candidates), tuple(first))
 
-    def _turn(self, vector: NDArray[np.float32], query: str) -> bool:
-        """Follow the topic; whether it has changed. What belonged to the one that is left is in front no more."""
+    def _turn(self, vector: NDArray[np.float32], query: str) -> None:
+        """Follow the topic. Where it changes, what belonged to the one that is left gives up its place together.
+
+        The order of the view needs no telling: its beginning stays only as far as it holds to what is asked.
+        """
         state, now = self._kept, config.now().timestamp()
         away = now - state.asked if state.asked else 0.0
         state.focus, shift = focus.turned(state.focus, vector, query, away=away)
@@ -184,7 +184,6 @@ class Session:
             state.counts.shifts += 1
             self._tiers.demote(shift.demote)
             self._returning = self._tiers.promote(shift.promote)
-        return shift is not None
 
     # ----------------------------------------------------------------- telling
 
