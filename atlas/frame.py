@@ -36,6 +36,8 @@ _SOURCE_CHARS, _LABEL_CHARS, _TRUST_CHARS = 80, 60, 20
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 #: The share of the budget that the line on what was left out may take.
 _FOOTER_SHARE = 0.01
+#: That there is more is said in any but a tiny view; it takes so many tokens.
+_FOOTER_LEAST, _FOOTER_FROM = 8, 150
 #: And the tokens it may take where there is room that nothing else had a use for.
 _FOOTER_FREE = 40
 _TRIES = 4
@@ -193,7 +195,7 @@ def draw(frame: Frame, placed: Sequence[Placed], omitted: Sequence[Candidate], b
 
 def reserve(budget: int) -> int:
     """Tokens of a budget that are kept for the line on what was left out."""
-    return int(budget * _FOOTER_SHARE)
+    return max(int(budget * _FOOTER_SHARE), _FOOTER_LEAST if budget >= _FOOTER_FROM else 0)
 
 
 def _with_footer(frame: Frame, drawn: Drawn, budget: int) -> Drawn:

@@ -12,7 +12,7 @@ import pytest
 from shell import atlas, command, environment
 from support import write
 
-from atlas import MemoryEngine, journal, kept, reading
+from atlas import MemoryEngine, cast, journal, kept, reading
 from atlas.errors import OutsideVault, UsageError
 from atlas.memory import Lod, Tier
 from atlas.models import static
@@ -221,6 +221,19 @@ def test_a_new_process_goes_on_where_the_last_one_was(engine, notes):
         assert view.text == first.text
         assert {item.tier for item in view.items} == {Tier.HOT}
         assert again.session().stats()["turns"] == 2
+
+
+def test_what_is_ready_is_not_made_again(engine, notes, monkeypatch):
+    made, make = [], cast.Cast._prepared
+    monkeypatch.setattr(
+        cast.Cast, "_prepared", lambda self, one, facts: made.append(one.path) or make(self, one, facts)
+    )
+    engine.view("the mill pond")
+    engine.session().settle()
+    assert sorted(made) == sorted(f"notes/{name}.md" for name in NOTES)
+    write(notes, "notes/port.md", "# About the port\n\nThe staging database listens on port 6000.\n")
+    engine.view("the mill pond and the staging port")
+    assert made[len(NOTES) :] == ["notes/port.md"]
 
 
 def test_sessions_know_nothing_of_each_other(engine, notes):
