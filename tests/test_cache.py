@@ -72,6 +72,15 @@ def test_room_is_never_exceeded(steps, hot, warm):
         assert set(tiers.hot()) == {id for id, tier in places(tiers).items() if tier is Tier.HOT}
 
 
+def test_what_was_made_of_other_content_is_dropped_when_asked_for():
+    tiers = Tiers(10, 10)
+    tiers.turn({"a": Held("old", 1, "payload")})
+    assert tiers.get("a", "old") == "payload"
+    assert tiers.get("a", "new") is None
+    assert tiers.get("a", "old") is None
+    assert "a" not in tiers
+
+
 @settings(max_examples=40)
 @given(STEPS, IDS, BLOBS)
 def test_what_is_served_was_made_of_the_content_asked_for(steps, id, blob):

@@ -352,6 +352,16 @@ def test_nothing_ready_hides_a_better_memory(engine, root):
     assert engine.session().stats()["regret"] == 0
 
 
+def test_what_was_not_shown_was_not_needed(engine, notes):
+    for budget in (0, 0, 2000, 2000):
+        engine.view("the mill pond", budget=budget, session=str(budget))
+        engine.session(str(budget)).settle()
+    assert engine.session("0")._kept.prefetcher.numbers().wanted == 0
+    events = {event.session: event for event in journal.read(engine.config)}
+    assert (events["0"].shown, len(events["0"].needed)) == ({}, 5)
+    assert len(events["2000"].shown) == 5
+
+
 def test_what_a_view_hides_of_the_best_is_regret(engine, notes):
     session, given = engine.session(), []
     session._after.answered = given.append
