@@ -223,6 +223,26 @@ def test_a_new_process_goes_on_where_the_last_one_was(engine, notes):
         assert again.session().stats()["turns"] == 2
 
 
+def test_a_topic_that_is_left_gives_up_its_place_and_comes_back_together(engine, notes, monkeypatch):
+    session = engine.session()
+
+    def ask(time: str, text: str) -> set[Tier]:
+        monkeypatch.setenv("ATLAS_NOW", f"2026-01-{time}:00Z")
+        view = session.view(text)
+        session.settle()
+        return {item.tier for item in view.items}
+
+    ask("01T09:00", "the heron on the mill pond at dawn")
+    assert ask("01T09:01", "the heron on the mill pond") == {Tier.HOT}
+    assert session.stats()["topic_shifts"] == 0
+    assert ask("02T09:00", "Good morning! By the way: vinegar for the kettle") == {Tier.WARM}
+    assert session.stats()["topic_shifts"] == 1
+    for minute in range(1, 5):
+        ask(f"02T09:0{minute}", "vinegar for the kettle")
+    assert ask("03T09:00", "Hello! Back to the heron on the mill pond at dawn") == {Tier.HOT}
+    assert session.stats()["topic_shifts"] == 2
+
+
 def test_what_is_ready_is_not_made_again(engine, notes, monkeypatch):
     made, make = [], cast.Cast._prepared
     monkeypatch.setattr(
