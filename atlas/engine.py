@@ -19,6 +19,7 @@ from atlas import (
     edits,
     health,
     kept,
+    lineage,
     past,
     template,
     vault,
@@ -200,7 +201,11 @@ class MemoryEngine(TendingEngine):
         self.rest()
         with self._catalog() as catalog:
             numbers = catalog.numbers()
-        return {**numbers, "cache": kept.summary(self.config, numbers["memories"])}
+            here = [card.path for card in catalog.cards()]
+        repository = self._repository()
+        gone = lineage.frozen(repository, here) if repository else ()
+        frozen = sum(self.config.scope.contains(path) for path in gone)
+        return {**numbers, "cache": kept.summary(self.config, numbers["memories"], frozen)}
 
     def why_not(
         self,

@@ -137,10 +137,10 @@ def _by_use(config: Config) -> list[Path]:
     return [file for _, file in sorted(found)]
 
 
-def summary(config: Config, memories: int) -> dict[str, Any]:
+def summary(config: Config, memories: int, frozen: int = 0) -> dict[str, Any]:
     """All sessions of the scope as one: shares weighed by turns, and how many of the memories are in which tier.
 
-    A memory is as near as its nearest session has it; `memories` is how many there are.
+    A memory is as near as its nearest session has it; `memories` is how many there are, `frozen` how many history has.
     """
     sessions = told(config)
     turns = sum(one["turns"] for one in sessions)
@@ -151,6 +151,7 @@ def summary(config: Config, memories: int) -> dict[str, Any]:
     hot = {id for one in sessions for id in one["ids"]["hot"]}
     warm = {id for one in sessions for id in one["ids"]["warm"]} - hot
     tiers = {"hot": len(hot), "warm": len(warm), "cold": max(memories - len(hot) - len(warm), 0)}
+    tiers["frozen"] = frozen
     return {**shares, "turns": turns, "tiers": tiers, "sessions": [_without_ids(one) for one in sessions]}
 
 

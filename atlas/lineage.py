@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,3 +70,9 @@ def removed(repository: git.Repository) -> dict[str, tuple[str, ...]]:
         if path and is_memory(path):
             found[path] = (*found.get(path, ()), row.split(" ")[2])
     return found
+
+
+def frozen(repository: git.Repository, here: Collection[str]) -> set[str]:
+    """The notes that Git's history alone still has, by the paths they had; `here` are those of the notes there are."""
+    gone = removed(repository).keys() - set(here)
+    return gone - {rename.old for rename in history.renames(repository)} if gone else set()

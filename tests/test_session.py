@@ -432,11 +432,21 @@ def test_each_process_goes_on_from_the_last(notes):
     other = atlas("view", "the mill pond", "--session", "other", "--json", cwd=notes).json
     assert {item["tier"] for item in other["items"]} == {"cold"}
     numbers = atlas("stats", "--json", cwd=notes).json["cache"]
-    assert (numbers["turns"], numbers["tiers"]["cold"]) == (3, 0)
+    assert (numbers["turns"], numbers["tiers"]) == (3, {"hot": 5, "warm": 0, "cold": 0, "frozen": 0})
     assert {one["session"]: one["turns"] for one in numbers["sessions"]} == {"main": 2, "other": 1}
     told = atlas("stats", cwd=notes).out
     assert "3 views in 2 sessions" in told
     assert "prefix reuse       100.0 %" in told
+
+
+def test_what_history_alone_has_is_frozen(engine, notes, git):
+    engine.move("notes/boat.md", "ships/rowing.md")
+    git(notes, "rm", "-q", "notes/kettle.md", "notes/port.md")
+    git(notes, "commit", "-qm", "clear up")
+    write(notes, "notes/port.md", "# About the port\n\nAsk Ben.\n")
+    assert engine.stats()["cache"]["tiers"] == {"hot": 0, "warm": 0, "cold": 4, "frozen": 1}
+    with MemoryEngine(notes, scope="ships") as other:
+        assert other.stats()["cache"]["tiers"]["frozen"] == 0
 
 
 @pytest.mark.parametrize("words", [("--budget", "-1"), ("--budget", "many"), ("--order", "size"), ("--session",)])

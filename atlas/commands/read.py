@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import click
 
 from atlas import view
 from atlas.commands._door import Door, emit, filter_options, json_option
 from atlas.memory import Lod
-
-if TYPE_CHECKING:
-    from atlas.config import Config
 
 
 @click.command()
@@ -133,10 +132,13 @@ def stats(door: Door, watch: bool, seconds: float, as_json: bool) -> int:
     made ready that the very next view needed, prefix reuse the share of a view that is the beginning of the last one,
     regret the share of the best ten that a view does not show because it goes on from the last one.
     """
+    from atlas import kept
+
     with door.engine() as engine:
         numbers = engine.stats()
         if watch:
-            _watch(engine.config, numbers["memories"], seconds, as_json=as_json)
+            count = partial(kept.summary, engine.config, numbers["memories"], numbers["cache"]["tiers"]["frozen"])
+            _watch(count, seconds, as_json=as_json)
     if as_json:
         emit(numbers)
     else:
@@ -145,11 +147,9 @@ def stats(door: Door, watch: bool, seconds: float, as_json: bool) -> int:
     return 0
 
 
-def _watch(config: Config, memories: int, seconds: float, *, as_json: bool) -> None:
+def _watch(count: Callable[[], dict[str, Any]], seconds: float, *, as_json: bool) -> None:
     """Show the sessions until interrupted: drawn, or an object a line."""
-    from atlas import kept
-
     while as_json:
-        emit(kept.summary(config, memories))
+        emit(count())
         time.sleep(seconds)
-    view.live(lambda: view.sessions(kept.summary(config, memories)), seconds)
+    view.live(lambda: view.sessions(count()), seconds)
