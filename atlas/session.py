@@ -57,15 +57,19 @@ class Session:
 
     def __init__(self, config: Config, ask: Ask, name: str, *, resident: bool) -> None:
         self.name = name
-        self._config, self._ask = config, ask
+        self._config, self._ask, self._resident = config, ask, resident
         self._mutex = threading.RLock()
-        self._kept = kept.load(config, name)
         self._tokenizer = tokens.load(config.tokenizer, config.root)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Go on from what was kept, or from nothing."""
+        self._kept = kept.load(self._config, self.name)
         self._frame = frame.Frame(self._kept.fence, self._tokenizer)
         self._tiers = self._kept.tiers
         self._cast = Cast(self._tokenizer, self._tiers, Names(self._kept.names))
         self._returning: tuple[str, ...] = ()
-        self._after = Afterwards(config, self._kept, self._cast, ask, self._mutex, resident=resident)
+        self._after = Afterwards(self._config, self._kept, self._cast, self._ask, self._mutex, resident=self._resident)
 
     # ------------------------------------------------------------------ asking
 
@@ -135,9 +139,11 @@ class Session:
         self._after.close()
 
     def forget(self) -> None:
-        """End the session and remove what it kept. What it learned is gone; no memory is touched."""
+        """Begin anew: what it showed and what it learned is gone, and no memory is touched."""
         self._after.close()
-        kept.forget(self._config, self.name)
+        with self._mutex:
+            kept.forget(self._config, self.name)
+            self._begin()
 
     # --------------------------------------------------------------- gathering
 

@@ -7,8 +7,8 @@ the share of its evidence turns whose words stand in the text of the view one af
 is the share of the whole history's tokens that the view does without. Two ways of keeping a dialogue: each turn a
 memory, and each session one. *Atlas* is `engine.view`, the questions one after the other in a session of their dialogue
 as it is by default, so that each view begins as the last one did where it may; *Atlas, by relevance* is the other
-order. *top k* are the engine's hits with their whole text, best first, until the next does not fit, under the same
-headings in the same frame. Tokens are those of the default tokenizer.
+order; *a new session* asks out of nothing each time. *top k* are the engine's hits with their whole text, best first,
+until the next does not fit, under the same headings in the same frame. Tokens are those of the default tokenizer.
 
 The formula that makes scores likelihoods is fitted here again, on dialogues 1 to 5, where every number was chosen;
 dialogues 6 to 10 are shown apart.
@@ -73,6 +73,14 @@ def shown(engine: MemoryEngine, one: Asked, budget: int, order: str) -> tuple[st
     return view.text, view.tokens
 
 
+def anew(engine: MemoryEngine, one: Asked, budget: int) -> tuple[str, int]:
+    """The same out of a session that has just begun."""
+    session = engine.session("new")
+    view = session.view(one.question.text, budget=budget, scope=one.question.scope)
+    session.forget()
+    return view.text, view.tokens
+
+
 def top_k(shelf: Shelf, one: Asked, budget: int) -> tuple[str, int]:
     """The best hits whole, as many as fit."""
     whole = [Placed(hit, hit.levels[-1]) for hit in shelf.whole(one.hits)]
@@ -97,6 +105,7 @@ def rows(engine: MemoryEngine, shelf: Shelf, one: Asked) -> Iterator[Row]:
     ways: Mapping[str, Callable[[int], tuple[str, int]]] = {
         "Atlas": lambda budget: shown(engine, one, budget, "stable"),
         "Atlas, by relevance": lambda budget: shown(engine, one, budget, "relevance"),
+        "Atlas, a new session": lambda budget: anew(engine, one, budget),
         "top k": lambda budget: top_k(shelf, one, budget),
     }
     for name, way in ways.items():
@@ -178,6 +187,9 @@ def drawn(figures: Mapping[str, Any], file: Path) -> None:
             style = "--" if way == "top k" else "-"
             axis.plot([p["tokens"] for p in values], [p["recall"] for p in values], style, marker="o", label=way)
         axis.set(xscale="log", xlabel="tokens in the view", title=f"each {name[:-1]} a memory", ylim=(0, 1))
+        axis.set_xticks(BUDGETS, [f"{budget:,}" for budget in BUDGETS])
+        axis.set_xlim(0.8 * BUDGETS[0], 1.2 * BUDGETS[-1])
+        axis.minorticks_off()
         axis.grid(alpha=0.3)
         axis.legend()
     axes[0].set_ylabel("evidence in the text of the view")

@@ -305,7 +305,12 @@ def test_many_sessions_are_closed_and_go_on_and_the_oldest_end(engine, notes, mo
 
 
 def test_a_session_can_be_forgotten(engine, notes):
-    engine.view("the mill pond", session="gone")
+    view = engine.view("the mill pond", session="gone")
+    engine.session("gone").forget()
+    again = engine.view("the mill pond", session="gone")
+    assert {item.tier for item in again.items} == {Tier.COLD}
+    assert again.text.splitlines()[0] != view.text.splitlines()[0]
+    assert engine.session("gone").stats()["turns"] == 1
     engine.session("gone").forget()
     assert engine.stats()["cache"]["sessions"] == []
     assert list((notes / ".atlas" / kept.FOLDER).iterdir()) == []
