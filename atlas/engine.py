@@ -201,11 +201,11 @@ class MemoryEngine(TendingEngine):
         self.rest()
         with self._catalog() as catalog:
             numbers = catalog.numbers()
-            here = [card.path for card in catalog.cards()]
+            cards = catalog.cards()
         repository = self._repository()
-        gone = lineage.frozen(repository, here) if repository else ()
+        gone = lineage.frozen(repository, [card.path for card in cards]) if repository else ()
         frozen = sum(self.config.scope.contains(path) for path in gone)
-        return {**numbers, "cache": kept.summary(self.config, numbers["memories"], frozen)}
+        return {**numbers, "cache": kept.summary(self.config, {card.id: card.blob for card in cards}, frozen)}
 
     def why_not(
         self,

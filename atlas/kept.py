@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,16 +115,20 @@ def place(config: Config, name: str) -> Path:
     return config.state / FOLDER / f"{key.hexdigest()}.json"
 
 
-def told(config: Config) -> list[dict[str, Any]]:
-    """The numbers of every session below the scope of `config`, the one used last first."""
+def told(config: Config, live: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The numbers of every session below the scope of `config`, the one used last first.
+
+    `live` has the blob id of every memory by its id: of what has other content by now, or none, nothing is told.
+    """
     found = []
     for file in _by_use(config):
         with suppress(*_DAMAGED):
             state = json.loads(file.read_bytes())
             one = _restored(config, state)
             if state["version"] == _VERSION and one.scope.startswith(config.scope.prefix):
-                warm = [id for id in state["tiers"]["held"] if id not in one.shown]
-                found.append({**numbers(one), "view": _view(one), "ids": {"hot": list(one.shown), "warm": warm}})
+                hot = {id for id, (_, blob) in one.shown.items() if live.get(id) == blob}
+                warm = {id for id, (blob, _) in state["tiers"]["held"].items() if live.get(id) == blob}
+                found.append({**numbers(one), "view": _view(one, hot), "ids": {"hot": hot, "warm": warm}})
     return found
 
 
@@ -137,12 +141,13 @@ def _by_use(config: Config) -> list[Path]:
     return [file for _, file in sorted(found)]
 
 
-def summary(config: Config, memories: int, frozen: int = 0) -> dict[str, Any]:
+def summary(config: Config, live: Mapping[str, str], frozen: int = 0) -> dict[str, Any]:
     """All sessions of the scope as one: shares weighed by turns, and how many of the memories are in which tier.
 
-    A memory is as near as its nearest session has it; `memories` is how many there are, `frozen` how many history has.
+    A memory is as near as its nearest session has it; `live` has their blob ids by their ids, `frozen` is how many
+    history alone has.
     """
-    sessions = told(config)
+    sessions = told(config, live)
     turns = sum(one["turns"] for one in sessions)
     shares: dict[str, float | None] = {}
     for name in _SHARES:
@@ -150,7 +155,7 @@ def summary(config: Config, memories: int, frozen: int = 0) -> dict[str, Any]:
         shares[name] = round(sum(s * n for s, n in pairs) / sum(n for _, n in pairs), 4) if pairs else None
     hot = {id for one in sessions for id in one["ids"]["hot"]}
     warm = {id for one in sessions for id in one["ids"]["warm"]} - hot
-    tiers = {"hot": len(hot), "warm": len(warm), "cold": max(memories - len(hot) - len(warm), 0)}
+    tiers = {"hot": len(hot), "warm": len(warm), "cold": len(live) - len(hot) - len(warm)}
     tiers["frozen"] = frozen
     return {**shares, "turns": turns, "tiers": tiers, "sessions": [_without_ids(one) for one in sessions]}
 
@@ -184,9 +189,10 @@ def numbers(kept: Kept) -> dict[str, Any]:
     }
 
 
-def _view(one: Kept) -> list[dict[str, str]]:
-    """The items of the last view, by the first words each is shown with."""
-    return [{"id": item.id, "text": item.text.partition("\n")[0][:120]} for item in one.previous[:_LISTED]]
+def _view(one: Kept, live: Collection[str]) -> list[dict[str, str]]:
+    """The items of the last view that still are what they were, by the first words each is shown with."""
+    shown = [item for item in one.previous if item.id in live][:_LISTED]
+    return [{"id": item.id, "text": item.text.partition("\n")[0][:120]} for item in shown]
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -166,6 +166,21 @@ def test_what_is_gone_is_never_served_again(engine, notes, fate):
         assert all("heron" not in one.path for one in (*view.items, *view.omitted))
 
 
+@pytest.mark.parametrize("fate", ["deleted", "rejected"])
+def test_what_is_gone_is_not_told_of_either(engine, notes, fate):
+    engine.view("the heron at the mill pond")
+    assert "heron" in json.dumps(engine.stats()["cache"])
+    before = engine.stats()["cache"]["tiers"]
+    if fate == "deleted":
+        (notes / "notes" / "heron.md").unlink()
+    else:
+        write(notes, "notes/heron.md", f"---\ntrust: rejected\n---\n{(notes / 'notes' / 'heron.md').read_text()}")
+    cache = engine.stats()["cache"]
+    assert "heron" not in json.dumps(cache)
+    cold = before["cold"] + (fate == "rejected")
+    assert cache["tiers"] == {**before, "hot": before["hot"] - 1, "cold": cold}
+
+
 def test_a_scoped_engine_shows_and_counts_nothing_of_another(root, engine):
     write(root, "ada/a.md", "# The heron of Ada\n\nA heron in the water.\n")
     write(root, "ben/b.md", "---\npinned: true\n---\n# The heron of Ben\n\nA heron in the reeds.\n")
@@ -282,7 +297,7 @@ def test_every_field_of_a_state_may_be_wrong(engine, notes):
         for wrong in (None, 7, "x", [], {"a": "b"}, [[1]], {"version": 1}):
             file.write_text(json.dumps({**whole, name: wrong}))
             state = kept.load(engine.config, "main")
-            assert kept.summary(engine.config, 5)["tiers"]["cold"] <= 5
+            assert kept.summary(engine.config, {"a": "b"})["tiers"]["cold"] == 1
             kept.save(engine.config, state)
             assert kept.load(engine.config, "main").fence == state.fence
     with MemoryEngine(notes) as again:
@@ -299,7 +314,7 @@ def test_many_sessions_are_closed_and_go_on_and_the_oldest_end(engine, notes, mo
     assert engine.session("3").stats()["turns"] == 1
     assert first.view("the mill pond").items
     engine.close()
-    names = {one["session"] for one in kept.told(engine.config)}
+    names = {one["session"] for one in kept.told(engine.config, {})}
     assert len(names) == 4
     assert {"3", "4", "5"} <= names
 

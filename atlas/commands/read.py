@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import click
@@ -132,13 +131,10 @@ def stats(door: Door, watch: bool, seconds: float, as_json: bool) -> int:
     made ready that the very next view needed, prefix reuse the share of a view that is the beginning of the last one,
     regret the share of the best ten that a view does not show because it goes on from the last one.
     """
-    from atlas import kept
-
     with door.engine() as engine:
-        numbers = engine.stats()
         if watch:
-            count = partial(kept.summary, engine.config, numbers["memories"], numbers["cache"]["tiers"]["frozen"])
-            _watch(count, seconds, as_json=as_json)
+            _watch(lambda: engine.stats()["cache"], seconds, as_json=as_json)
+        numbers = engine.stats()
     if as_json:
         emit(numbers)
     else:
