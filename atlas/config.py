@@ -49,6 +49,7 @@ class Config:
     commit: bool = True
     upkeep_on_merge: bool = True
     upkeep_seconds: float = 30.0
+    forget_folders: tuple[str, ...] = ()
     hooks_seconds: float = 5.0
     private: tuple[str, ...] = ("private/",)
     view_tokens: int = 2000
@@ -80,6 +81,7 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
     "llm": {"model": "llm_model", "api_base": "llm_api_base"},
     "git": {"commit": "commit", "timeout_seconds": "git_seconds"},
     "upkeep": {"on_merge": "upkeep_on_merge", "timeout_seconds": "upkeep_seconds"},
+    "forget": {"folders": "forget_folders"},
     "hooks": {"seconds": "hooks_seconds"},
     "share": {"private": "private"},
     "index": {"lock_seconds": "lock_seconds"},
@@ -185,7 +187,11 @@ def _line(text: str, section: str, key: str) -> int:
 
 def _checked(file: Path, where: str, name: str, value: Any) -> Any:
     """The value in the field's own type, or UsageError naming the setting."""
-    if name in {"ignore", "private"} and isinstance(value, list) and all(isinstance(v, str) for v in value):
+    if (
+        name in {"ignore", "private", "forget_folders"}
+        and isinstance(value, list)
+        and all(isinstance(v, str) for v in value)
+    ):
         return tuple(value)
     if name == "embedding" and value in EMBEDDINGS:
         return value

@@ -167,7 +167,7 @@ def _upkeep(config: Config) -> list[str]:
     engine = import_module("atlas.engine").MemoryEngine
     try:
         with engine(config.root, create=False, resident=False, actor="upkeep") as opened:
-            ran = opened.maintain(due_only=True)
+            ran = opened.maintain(unasked=True)
     except (GitRefused, Unavailable):  # an operation is under way, or another upkeep is: it stays due
         return []
     return [f"upkeep, {task.task}: {task.note or f'committed {task.commit[:9]}'}" for task in ran]

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from atlas.config import now
+from atlas.memory import Lod
 
 if TYPE_CHECKING:
     from atlas.config import Config
 
 FOLDER = "journal"
-VIEW = "view"
+VIEW, SEARCH, SHOW = "view", "search", "show"
+#: What a person or an agent said of a memory: of use, or wrong.
+GOOD, WRONG = "good", "wrong"
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One reading. `time` is ISO 8601 in UTC, `op` is VIEW; `shown` has each memory's id and its level.
+    """One reading. `time` is ISO 8601 in UTC, `op` is one of those above; `shown` has each memory's id and its level.
 
     `needed` are the ids that ranked first, whatever was shown; `scope` is the prefix they were asked for in.
     """
@@ -46,14 +52,26 @@ def append(config: Config, event: Event) -> None:
         stream.write((b"\n" if torn else b"") + line.encode("utf-8", "surrogateescape"))
 
 
+def note(config: Config, op: str, ids: Iterable[str]) -> None:
+    """Note that memories were read or judged; on a disk that takes no writing, nothing is noted."""
+    shown = dict.fromkeys(ids, Lod.L2.value)
+    if shown:
+        with suppress(OSError):
+            append(config, Event(now().strftime("%Y-%m-%dT%H:%M:%SZ"), op, "", config.scope.prefix, shown))
+
+
 def read(config: Config) -> Iterator[Event]:
     """All events, oldest first; lines that are none are passed over."""
-    folder = config.state / FOLDER
-    for file in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
-        for line in file.read_bytes().splitlines():
-            event = _event(line)
-            if event is not None:
-                yield event
+    for file in files(config):
+        yield from events(file.read_bytes())
+
+
+def events(data: bytes) -> Iterator[Event]:
+    """The events in a stretch of the journal."""
+    for line in data.splitlines():
+        event = _event(line)
+        if event is not None:
+            yield event
 
 
 def files(config: Config) -> list[Path]:

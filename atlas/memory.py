@@ -26,6 +26,15 @@ class Lod(StrEnum):
     L2 = "L2"
 
 
+class Rung(StrEnum):
+    """How much of a memory is left: everything, label and summary, the label, a line that says it was here."""
+
+    L2 = "L2"
+    L1 = "L1"
+    L0 = "L0"
+    TOMBSTONE = "tombstone"
+
+
 class Tier(StrEnum):
     """How near to the agent a memory is: before it, ready, in the index and the files, in Git's history alone."""
 
@@ -119,6 +128,15 @@ class Memory:
     def at(self, lod: Lod) -> str:
         """The text at one level of detail."""
         return {Lod.L0: self.label, Lod.L1: self.summary, Lod.L2: self.detail}[lod]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How a memory was used: read so many times; the ISO days of its latest reads, and those it was corrected on."""
+
+    reads: int = 0
+    days: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

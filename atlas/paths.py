@@ -29,6 +29,9 @@ RESERVED = frozenset(
     | {device + digit for device in ("com", "lpt") for digit in "0123456789¹²³"}
 )
 
+#: What Atlas keeps beside the memories, tracked by Git: usage, tombstones, receipts. A line each, and no memory.
+_RECORD = re.compile(r"(?:usage|receipts|archive/tombstones)/[\w-]+\.jsonl?", re.ASCII)
+
 _DRIVE = re.compile(r"[A-Za-z]:")
 # NTFS lists `.git` a second time as `GIT~1`, `.obsidian` as `OBSIDI~1`.
 _SHORT_ALIAS = re.compile(r"[^./~]{1,6}~\d+")
@@ -52,9 +55,18 @@ def check_path(path: str, *, endings: tuple[str, ...] = ENDINGS, existing: bool 
             _check_drives(path, _safe_parts(path, other))
         _check_portable(path, parts)
     clean = "/".join(part for part in spelled.split("/") if part not in ("", "."))
-    if endings and not clean.lower().endswith(endings):
+    if endings and not clean.lower().endswith(endings) and not is_record(clean):
         raise OutsideVault(path, f"its name must end in {' or '.join(endings)}")
     return clean
+
+
+def is_record(path: str) -> bool:
+    """Whether a path is that of a file Atlas keeps beside the memories.
+
+    >>> is_record("usage/k7f2m3q9.jsonl"), is_record("usage/note.md")
+    (True, False)
+    """
+    return bool(_RECORD.fullmatch(path))
 
 
 def inside(root: Path, path: str) -> Path:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from atlas import config, evals, git, history, reconcile, upkeep, vault
+from atlas import config, evals, git, reconcile, upkeep, vault
 from atlas.curating import CuratingEngine
 from atlas.errors import GitRefused, UsageError
 from atlas.memory import Applied, Change, Hit, Record
+from atlas.overview import Overview
 from atlas.survey import blob_id
 
 
@@ -23,37 +24,32 @@ class TendingEngine(CuratingEngine):
 
         return evals.judge(evals.load(self.config.root, files), search, lambda name: self._card(name).id)
 
-    def maintain(self, *, dry_run: bool = False, due_only: bool = False) -> list[upkeep.Ran]:
-        """Run upkeep, each task as a commit: all tasks, or (`due_only`) those for which something changed since.
+    def maintain(
+        self, *, dry_run: bool = False, all_tasks: bool = False, yes: bool = False, unasked: bool = False
+    ) -> list[upkeep.Ran]:
+        """Run the upkeep that is due (or all tasks), each task as a commit.
 
-        Raises Unavailable while another upkeep runs, GitRefused where no commit can be made now.
+        `yes` also does what would stop and ask; `unasked` is for a run that a hook or the watcher begins. Raises
+        Unavailable while another upkeep runs, GitRefused where no commit can be made now.
         """
+        repository = self._tended()
+        asked = upkeep.Asked(all_tasks, dry_run, yes, self.config.upkeep_seconds)
+        look = Overview(self.config, self._index, repository, self._read_or_none, unasked=unasked)
+        with upkeep.alone(self.config.state):
+            return upkeep.run(look, self._tend, upkeep.Log(self.config.state), asked, config.now())
+
+    def _tended(self) -> git.Repository:
+        """The repository, once upkeep can work on it."""
         repository = self._under_git()
         if self.config.scope.prefix or not self.config.commit:
             raise UsageError("Upkeep works on the whole vault and by commits: open it without a scope, committing on.")
         blocked = repository.blocked()
         if blocked:
             raise GitRefused("run upkeep", blocked)
-        with upkeep.alone(self.config.state), self._hand.lock():
-            return upkeep.run(
-                lambda: self._upkeep_view(repository),
-                lambda changes, record: self._hand.apply(changes, replace(record, actor=self.config.actor)),
-                upkeep.Log(self.config.state),
-                all_tasks=not due_only,
-                dry_run=dry_run,
-                seconds=self.config.upkeep_seconds,
-            )
+        return repository
 
-    def _upkeep_view(self, repository: git.Repository) -> tuple[upkeep.View, str]:
-        with self._catalog() as catalog:
-            cards = tuple(catalog.cards())
-
-        def removed(path: str) -> bool:
-            return bool(history.log(repository, path=path, limit=1))
-
-        dirty = frozenset(repository.uncommitted())
-        view = upkeep.View(cards, self._read_or_none, removed, dirty.__contains__, config.now())
-        return view, self._index.generation()
+    def _tend(self, changes: Sequence[Change], record: Record) -> Applied:
+        return self._hand.apply(changes, replace(record, actor=self.config.actor))
 
     def merge(self, paths: Sequence[str] = (), *, dry_run: bool = False) -> reconcile.Reconciled:
         """Merge notes that Git left in conflict (all, or those named), and stage those that merged cleanly.

@@ -2,8 +2,8 @@
 
     due(state, …) ──► plan(view) ──► changes, record ──► the hand        one task after the other, within a time limit
 
-A task plans on the vault as it is then, and its changes name the bytes they were planned on: a memory that somebody
-edits meanwhile is left out, not overwritten.
+A task plans on the vault as it is then, with no lock held, and its changes name the bytes they were planned on: a
+memory that somebody edits meanwhile is left out, not overwritten.
 """
 
 from __future__ import annotations
@@ -15,48 +15,84 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Protocol
 
 from filelock import FileLock, Timeout
 
-from atlas import hubs, vault
-from atlas.catalog import Card
+from atlas import hubs, usage, vault
 from atlas.errors import Conflict, Unavailable
 from atlas.memory import Applied, Change, Record
+from atlas.planning import Plan, Planner, Row, View
 
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What a planner may look at: every memory's card, files, Git's past, the clock.
-
-    `removed`: whether history holds a file of this path that is gone; `busy`: whether a file has uncommitted edits.
-    """
-
-    cards: tuple[Card, ...]
-    read: Callable[[str], bytes | None]
-    removed: Callable[[str], bool]
-    busy: Callable[[str], bool]
-    now: datetime
+Apply = Callable[[Sequence[Change], Record], Applied]
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One task that was due: its commit ("" in a dry run, or when nothing was committed), the files it changed."""
+    """One task that was due: its commit ("" in a dry run, or when nothing was committed), the files it changed.
+
+    `rows` is the table of its plan. `stops`: why nothing was done before a person says yes.
+    """
 
     task: str
     commit: str
     changed: tuple[str, ...]
     note: str = ""
+    rows: tuple[Row, ...] = ()
+    stops: str = ""
 
 
-def _hub_notes(view: View) -> tuple[list[Change], Record]:
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A planner, and when it is due: when the index has changed since it had nothing to do; `daily`, on a new day too.
+
+    `always` asks it at each run: it looks at what the index does not know.
+    """
+
+    plan: Planner
+    daily: bool = False
+    always: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a run was asked for: `all_tasks`, whether due or not; `yes`, also what would stop and ask."""
+
+    all_tasks: bool = False
+    dry_run: bool = False
+    yes: bool = False
+    seconds: float = 30.0
+
+
+class Look(Protocol):
+    """The vault, looked at anew for each task."""
+
+    def state(self) -> str:
+        """What stands for the vault as it is now."""
+        ...
+
+    def view(self) -> View:
+        """What a planner may see of it."""
+        ...
+
+    def waits(self) -> bool:
+        """Whether a planner has left out, since the last view, what has uncommitted edits."""
+        ...
+
+
+def _hub_notes(view: View) -> Plan:
     changes = hubs.plan(view.cards, view.read, removed=view.removed, busy=view.busy)
     made = sum(change.before is None for change in changes)
     subject = f"Bring {len(changes)} hub notes up to date" if made < len(changes) else f"Add {made} hub notes"
-    return changes, Record("clusters", subject.replace(" 1 hub notes", " 1 hub note"), "membership changed")
+    record = Record("clusters", subject.replace(" 1 hub notes", " 1 hub note"), "membership changed")
+    return Plan(tuple(changes), record)
 
 
 #: Every task by its name, in the order they run.
-TASKS: Mapping[str, Callable[[View], tuple[list[Change], Record]]] = {"clusters": _hub_notes}
+TASKS: Mapping[str, Task] = {
+    "usage": Task(usage.plan, always=True),
+    "clusters": Task(_hub_notes),
+}
 
 
 class Log:
@@ -96,53 +132,63 @@ def alone(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def run(
-    look: Callable[[], tuple[View, str]],
-    apply: Callable[[Sequence[Change], Record], Applied],
-    log: Log,
-    *,
-    all_tasks: bool,
-    dry_run: bool,
-    seconds: float,
-) -> list[Ran]:
-    """Run the tasks that are due; what each did. `look` gives the vault as it is and what stands for that state.
+def run(look: Look, apply: Apply, log: Log, asked: Asked, now: datetime) -> list[Ran]:
+    """Run the tasks that are due; what each did.
 
-    A task is due unless it had nothing to do in this very state; `all_tasks` asks it all the same. After `seconds` no
-    further task is begun.
+    A task is due unless it had nothing to do in this very state. After `asked.seconds` no further task is begun.
     """
     ran: list[Ran] = []
-    ends = time.monotonic() + seconds
-    for name, plan in TASKS.items():
+    ends = time.monotonic() + asked.seconds
+    for name, task in TASKS.items():
+        state = look.state() + (f" {now:%Y-%m-%d}" if task.daily else "")
+        if not (asked.all_tasks or task.always) and log.seen(name) == state:
+            continue
         if time.monotonic() > ends:
-            ran.append(Ran(name, "", (), f"not begun: the time limit of {seconds:g} s was over"))
+            ran.append(Ran(name, "", (), f"not begun: the time limit of {asked.seconds:g} s was over"))
             continue
-        view, state = look()
-        if not all_tasks and log.seen(name) == state:
-            continue
-        changes, record = plan(view)
-        if not changes:
-            if not dry_run:
-                log.note(name, state)
-        elif dry_run:
-            ran.append(Ran(name, "", tuple(change.path for change in changes)))
-        else:
-            ran.append(_applied(name, changes, record, apply))
+        plan = task.plan(look.view())
+        if plan.changes or plan.stops or plan.notes:
+            ran.append(_done(name, plan, apply, asked))
+        idle = not plan.changes and not plan.stops and not look.waits()
+        if idle and not asked.dry_run and not task.always:
+            log.note(name, state)
     return ran
 
 
-def _applied(
-    name: str, changes: Sequence[Change], record: Record, apply: Callable[[Sequence[Change], Record], Applied]
-) -> Ran:
-    """Make the changes; those of files that somebody edits meanwhile are left out."""
-    left = list(changes)
+def _done(name: str, plan: Plan, apply: Apply, asked: Asked) -> Ran:
+    paths = tuple(change.path for change in plan.changes)
+    note = " ".join(plan.notes)
+    if plan.stops and not asked.yes:
+        return Ran(name, "", (), note, plan.rows, plan.stops)
+    if asked.dry_run or not paths:
+        return Ran(name, "", paths, note, plan.rows)
+    done, skipped = applied(plan, apply)
+    said = [note, done.note, *([f"left out, edited meanwhile: {', '.join(skipped)}"] if skipped else [])]
+    return Ran(name, done.commit, done.paths, " ".join(filter(None, said)), plan.rows)
+
+
+def applied(plan: Plan, apply: Apply) -> tuple[Applied, tuple[str, ...]]:
+    """Make a plan's changes in one commit; and the files left out, since somebody edited them meanwhile.
+
+    What belongs together with such a file is left out with it.
+    """
+    left = dict(enumerate(plan.changes))
     skipped: list[str] = []
     while left:
         try:
-            done = apply(left, record)
+            return apply(list(left.values()), plan.record), tuple(skipped)
         except Conflict as err:
+            torn = {place for place, change in left.items() if change.path == err.path}
+            if not torn:
+                raise
             skipped.append(err.path)
-            left = [change for change in left if change.path != err.path]
-            continue
-        note = " ".join([done.note, *([f"left out, edited meanwhile: {', '.join(skipped)}"] if skipped else [])])
-        return Ran(name, done.commit, done.paths, note.strip())
-    return Ran(name, "", (), f"left out, edited meanwhile: {', '.join(skipped)}")
+            torn = _together(torn, plan.groups)
+            left = {place: change for place, change in left.items() if place not in torn}
+    return Applied(()), tuple(skipped)
+
+
+def _together(torn: set[int], groups: Sequence[tuple[int, ...]]) -> set[int]:
+    """These places and all that belong together with any of them, by however many groups."""
+    while more := {place for group in groups if torn & set(group) for place in group} - torn:
+        torn = torn | more
+    return torn

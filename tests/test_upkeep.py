@@ -11,7 +11,8 @@ from support import write
 
 from atlas import MemoryEngine, config, upkeep
 from atlas.errors import Conflict, GitRefused, Unavailable, UsageError
-from atlas.memory import Applied, Change, Record
+from atlas.memory import Applied, Change
+from atlas.planning import Plan, Row
 
 HUB = "clusters/boiler.md"
 
@@ -48,7 +49,7 @@ def test_nothing_is_due_twice(engine, bundled, git):
     engine.maintain()
     head = git(bundled, "rev-parse", "HEAD")
     assert engine.maintain() == []
-    assert engine.maintain(due_only=True) == []
+    assert engine.maintain() == []
     assert git(bundled, "rev-parse", "HEAD") == head
 
 
@@ -144,32 +145,74 @@ def test_a_part_of_the_vault_is_not_enough(bundled):
         part.maintain()
 
 
-def planned(paths: tuple[str, ...]) -> list[Change]:
-    return [Change(path, b"new\n", "0" * 40) for path in paths]
+class Still:
+    """A vault that does not change."""
+
+    def state(self) -> str:
+        return "1"
+
+    def view(self) -> None:
+        return None
+
+    def waits(self) -> bool:
+        return False
 
 
-def test_what_is_edited_meanwhile_is_left_out(monkeypatch, tmp_path):
-    tasks = {"clusters": lambda view: (planned(("a.md", "b.md")), Record("clusters", "x"))}
-    monkeypatch.setattr(upkeep, "TASKS", tasks)
+def run(plan: Plan, apply, folder, **asked) -> list[upkeep.Ran]:
+    """One task that has this plan."""
+    tasks = {"look": upkeep.Task(lambda _: plan)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(upkeep, "TASKS", tasks)
+        return upkeep.run(Still(), apply, upkeep.Log(folder), upkeep.Asked(**asked), config.now())
+
+
+def planned(*paths: str) -> tuple[Change, ...]:
+    return tuple(Change(path, b"new\n", "0" * 40) for path in paths)
+
+
+def edited(*paths: str):
+    """A hand that finds some files edited."""
 
     def apply(changes, record):
         for change in changes:
-            if change.path == "a.md":
-                raise Conflict("a.md", b"new\n", b"theirs\n")
+            if change.path in paths:
+                raise Conflict(change.path, b"new\n", b"theirs\n")
         return Applied(tuple(change.path for change in changes), "c0ffee")
 
-    view = upkeep.View((), lambda _: None, lambda _: False, lambda _: False, config.now())
-    (ran,) = upkeep.run(
-        lambda: (view, "1"), apply, upkeep.Log(tmp_path), all_tasks=True, dry_run=False, seconds=5
-    )  # fmt: skip
+    return apply
+
+
+def test_what_is_edited_meanwhile_is_left_out(tmp_path):
+    (ran,) = run(Plan(planned("a.md", "b.md")), edited("a.md"), tmp_path)
     assert (ran.changed, ran.note) == (("b.md",), "left out, edited meanwhile: a.md")
+
+
+def test_what_belongs_to_it_is_left_out_with_it(tmp_path):
+    """A summary without its source, or a source cut down without its summary, would lose something."""
+    plan = Plan(planned("a.md", "sum.md", "b.md", "c.md"), groups=((1, 3), (0, 1)))
+    (ran,) = run(plan, edited("a.md"), tmp_path)
+    assert ran.changed == ("b.md",), "c.md goes with sum.md, and that with a.md"
+    plan = Plan(planned("a.md", "sum.md", "b.md"), groups=((0, 1),))
+    (ran,) = run(plan, edited("sum.md"), tmp_path)
+    assert (ran.changed, ran.note) == (("b.md",), "left out, edited meanwhile: sum.md")
+
+
+def test_a_plan_that_stops_waits_for_a_yes(tmp_path):
+    row = Row("01J", "a.md", "L2", "L1", "old")
+    plan = Plan(planned("a.md"), rows=(row,), stops="It would touch 9 of 10 memories: say yes.")
+    (ran,) = run(plan, edited(), tmp_path)
+    assert (ran.changed, ran.commit, ran.stops, ran.rows) == ((), "", plan.stops, (row,))
+    (ran,) = run(plan, edited(), tmp_path, dry_run=True)
+    assert (ran.changed, ran.stops) == ((), plan.stops)
+    (ran,) = run(plan, edited(), tmp_path, yes=True)
+    assert (ran.changed, ran.commit, ran.stops) == (("a.md",), "c0ffee", "")
 
 
 def test_no_task_is_begun_after_the_time_limit(engine, bundled):
     write(bundled, "atlas.toml", "[upkeep]\ntimeout_seconds = 1e-9\n")
     with MemoryEngine(bundled) as hurried:
-        (ran,) = hurried.maintain()
-    assert "not begun" in ran.note
+        said = hurried.maintain()
+    assert all("not begun" in ran.note for ran in said)
     assert not (bundled / HUB).exists()
 
 
@@ -185,13 +228,17 @@ def test_a_hub_is_no_member_of_its_own_cluster(engine, bundled, git):
 
 def test_a_task_with_nothing_to_do_is_asked_again_when_something_changed(engine, bundled, git, monkeypatch):
     asked = []
-    tasks = {"look": lambda view: (asked.append(len(view.cards)) or [], Record("look", "x"))}
+    tasks = {"look": upkeep.Task(lambda view: asked.append(len(view.cards)) or Plan(), daily=True)}
     monkeypatch.setattr(upkeep, "TASKS", tasks)
-    engine.maintain(due_only=True)
-    engine.maintain(due_only=True)
-    assert asked == [3]
+    monkeypatch.setenv("ATLAS_NOW", "2026-05-01T09:00:00Z")
     engine.maintain()
-    assert asked == [3, 3], "by hand, every task is asked"
+    engine.maintain()
+    assert asked == [3]
+    engine.maintain(all_tasks=True)
+    assert asked == [3, 3]
+    monkeypatch.setenv("ATLAS_NOW", "2026-05-02T09:00:00Z")
+    engine.maintain()
+    assert asked == [3, 3, 3], "on a new day, what depends on the day is due"
     write(bundled, "notes/four.md", "# Four\n")
-    engine.maintain(due_only=True)
-    assert asked == [3, 3, 4]
+    engine.maintain()
+    assert asked == [3, 3, 3, 4]

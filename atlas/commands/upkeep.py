@@ -10,16 +10,18 @@ from atlas.commands._door import Door, emit, json_option
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Say what would be changed, and change nothing.")
+@click.option("--all", "all_tasks", is_flag=True, help="Ask every task, also those that had nothing to do.")
+@click.option("--yes", is_flag=True, help="Also do what would stop and ask.")
 @json_option
 @click.pass_obj
-def maintain(door: Door, dry_run: bool, as_json: bool) -> int:
+def maintain(door: Door, dry_run: bool, all_tasks: bool, yes: bool, as_json: bool) -> int:
     """Run the upkeep that is due, each task as a commit.
 
     Hub notes: every cluster of three memories or more has a page of links, clusters/NAME.md. A commit of upkeep is
     undone like any other, by `atlas undo COMMIT`.
     """
     with door.engine(actor="upkeep") as engine:
-        ran = engine.maintain(dry_run=dry_run)
+        ran = engine.maintain(dry_run=dry_run, all_tasks=all_tasks, yes=yes)
     if as_json:
         emit({"ran": [{"task": r.task, "commit": r.commit, "changed": r.changed, "note": r.note} for r in ran]})
         return 0
