@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from atlas.memory import CLUSTER_PREFIX
-from atlas.note import KNOWN_KEYS, Note
+from atlas.note import KNOWN_KEYS, STEP_KEYS, Note
 
 #: The size a piece is filled up to, and the size it never exceeds, in characters (about 150 and 250 English words).
 FULL_CHARS = 900
@@ -27,6 +27,8 @@ _MACHINE_FENCE = re.compile(
     r"^(`{3,}|~{3,})[ \t]*(?:compressed-json|dataview|dataviewjs|query|tasks|leaflet)\b.*?^\1[ \t]*$",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
+#: The digest beside a summary (see `drift`).
+_DIGEST = re.compile(r"[0-9a-f]{8}-[0-9a-f]{8}")
 _DATA_URI = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,[A-Za-z0-9+/=\s]{40,}?(?=[)\"'>\s]|$)")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？…])\s+|\n+")
 _BREAKS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?。！？])\s*"), re.compile(r"\s+"))
@@ -79,7 +81,8 @@ def _names(note: Note, opening: str) -> str:
 
 def _values(meta: Mapping[str, Any]) -> list[str]:
     """What a person wrote under keys of their own (`author: …`); Atlas's keys are looked up, not searched."""
-    own = (value for key, value in meta.items() if key.lower() not in KNOWN_KEYS)
+    atlas = KNOWN_KEYS | (STEP_KEYS if "rung" in meta else frozenset())
+    own = (value for key, value in meta.items() if key.lower() not in atlas and not _DIGEST.fullmatch(str(value)))
     words = [value if isinstance(value, list) else [value] for value in own]
     return [word for group in words for word in group if isinstance(word, str)]
 

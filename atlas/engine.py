@@ -18,6 +18,7 @@ from atlas import (
     derive,
     edits,
     health,
+    journal,
     kept,
     lineage,
     past,
@@ -249,7 +250,9 @@ class MemoryEngine(TendingEngine):
         """A whole memory, by id, path, title or alias; `as_of` a revision or date. Raises NotFound, Ambiguous."""
         if as_of is None:
             card = self._card(name)
-            return derive.memory(card.id, card.path, self._read_bytes(card.path))
+            memory = derive.memory(card.id, card.path, self._read_bytes(card.path))
+            journal.note(self.config, journal.SHOW, [card.id])
+            return memory
         return past.memory_at(self._under_git(), name, as_of, self._card)
 
     def history(self, name: str | None = None, *, limit: int = 50) -> list[Entry]:

@@ -18,7 +18,7 @@ from atlas.errors import NotText
 from atlas.keys import key
 from atlas.listing import Diff, Row
 from atlas.shelf import Shelf
-from atlas.store import get_meta, insert, only_row, set_meta, transaction
+from atlas.store import FROZEN, get_meta, insert, only_row, set_meta, transaction
 from atlas.survey import Fields, Stat, Survey, read_listed, text_id
 
 if TYPE_CHECKING:
@@ -34,6 +34,12 @@ _DEAD_FACTOR, _DEAD_FLOOR = 3, 5_000
 #: Postings are sorted again once this share (and number) of them was appended since.
 _UNSORTED_SHARE, _UNSORTED_FLOOR = 0.25, 100_000
 
+#: What tidying keeps: the files there are, and the memories that history alone holds in full. To derive those again
+#: would take a search seconds.
+_STANDING = (
+    "SELECT note, name_chunk, path_key FROM listing UNION ALL "
+    f"SELECT note, name_chunk, path_key FROM moments WHERE starts_with(moment, '{FROZEN}')"
+)
 #: The tables are looked over after so many files at once, and after so many generations: counting takes 4 ms.
 _MANY, _SELDOM = 50, 16
 
@@ -211,7 +217,7 @@ def tidy(con: duckdb.DuckDBPyConnection) -> None:
     dead, alive = only_row(
         con,
         "SELECT count(*) FILTER (l.note IS NULL), count(*) FILTER (l.note IS NOT NULL) "
-        "FROM notes n LEFT JOIN (SELECT DISTINCT note FROM listing) l ON n.note = l.note",
+        f"FROM notes n LEFT JOIN (SELECT DISTINCT note FROM ({_STANDING})) l ON n.note = l.note",
     )
     if dead > max(_DEAD_FLOOR, _DEAD_FACTOR * alive):
         _drop_dead(con)
@@ -225,9 +231,10 @@ def tidy(con: duckdb.DuckDBPyConnection) -> None:
 
 def _drop_dead(con: duckdb.DuckDBPyConnection) -> None:
     with transaction(con):
-        con.execute("DELETE FROM notes WHERE note NOT IN (SELECT note FROM listing WHERE note IS NOT NULL)")
+        con.execute(f"DELETE FROM moments WHERE NOT starts_with(moment, '{FROZEN}')")
+        con.execute(f"DELETE FROM notes WHERE note NOT IN (SELECT note FROM ({_STANDING}) WHERE note IS NOT NULL)")
         con.execute(
-            "DELETE FROM names WHERE chunk NOT IN (SELECT name_chunk FROM listing WHERE name_chunk IS NOT NULL)"
+            f"DELETE FROM names WHERE chunk NOT IN (SELECT name_chunk FROM ({_STANDING}) WHERE name_chunk IS NOT NULL)"
         )
         con.execute(
             "DELETE FROM chunks WHERE chunk NOT IN (SELECT chunk FROM names) AND note NOT IN (SELECT note FROM notes)"
@@ -235,10 +242,9 @@ def _drop_dead(con: duckdb.DuckDBPyConnection) -> None:
         con.execute("DELETE FROM postings WHERE chunk NOT IN (SELECT chunk FROM chunks)")
         for table in ("handles", "links"):
             con.execute(f"DELETE FROM {table} WHERE note NOT IN (SELECT note FROM notes)")
-        con.execute("DELETE FROM places WHERE path_key NOT IN (SELECT path_key FROM listing)")
+        con.execute(f"DELETE FROM places WHERE path_key NOT IN (SELECT path_key FROM ({_STANDING}))")
         con.execute("DELETE FROM texts WHERE vec NOT IN (SELECT vec FROM chunks)")
-        con.execute("DELETE FROM moments")
-        con.execute("DELETE FROM gitblobs")
+        con.execute("DELETE FROM gitblobs WHERE note NOT IN (SELECT note FROM notes)")
         _rewritten(con, 0)
 
 

@@ -8,7 +8,6 @@ what it was when everything was there. So the way back needs no search of histor
 
 from __future__ import annotations
 
-import json
 from pathlib import PurePosixPath
 
 from atlas import markdown, merge
@@ -22,8 +21,6 @@ from atlas.source import decode, encode, newline_of
 from atlas.survey import blob_id
 
 ARCHIVE, MEMORIES = "archive", "memories"
-#: The folder of the tombstones.
-TOMBSTONES = f"{ARCHIVE}/tombstones"
 #: Metadata that speaks of words which are not there any more on the lowest rung.
 _OF_THE_TEXT = ("entities", "digest")
 #: A step that leaves more than this share of the text is none.
@@ -127,21 +124,3 @@ def home(path: str) -> str:
     else:
         parts[at] = MEMORIES
     return "/".join(parts)
-
-
-def tombstone(id: str, path: str, full: str, day: str) -> str:
-    """The line that stays of a memory: which it was, where it lay, the blob that holds it, when it went."""
-    return json.dumps({"id": id, "path": path, "full": full, "day": day}, ensure_ascii=False) + "\n"
-
-
-def tombstones(data: bytes) -> list[dict[str, str]]:
-    """The tombstones in a file; lines that are none are passed over."""
-    found = []
-    for line in data.splitlines():
-        try:
-            one = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(one, dict) and all(isinstance(one.get(key), str) for key in ("id", "path", "full", "day")):
-            found.append(one)
-    return found

@@ -13,7 +13,7 @@ from atlas import derive, identity
 from atlas.errors import NotText
 from atlas.keys import key
 from atlas.shelf import Shelf
-from atlas.store import get_meta, insert, set_meta, transaction
+from atlas.store import FROZEN, get_meta, insert, set_meta, transaction
 from atlas.survey import text_id
 
 if TYPE_CHECKING:
@@ -58,9 +58,11 @@ def add(con: duckdb.DuckDBPyConnection, shelf: Shelf, past: Past) -> None:
         set_meta(con, {"generation": str(int(get_meta(con)["generation"]) + 1)})
         if rows:
             insert(con, "moments", derive.columns(_COLUMNS, rows))
+        frozen = past.commit.startswith(FROZEN)
         con.execute(
-            "DELETE FROM moments WHERE moment NOT IN (SELECT moment FROM moments GROUP BY moment "
-            f"ORDER BY max(rowid) DESC LIMIT {_KEPT})"
+            f"DELETE FROM moments WHERE starts_with(moment, '{FROZEN}') = {frozen} AND moment NOT IN (SELECT moment "
+            f"FROM moments WHERE starts_with(moment, '{FROZEN}') = {frozen} GROUP BY moment "
+            f"ORDER BY max(rowid) DESC LIMIT {1 if frozen else _KEPT})"
         )
 
 

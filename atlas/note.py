@@ -45,6 +45,8 @@ KNOWN_KEYS = frozenset(
         *("entities", "title", "summary", "description", "name", "permalink"),
     )
 )
+#: What a memory that has stepped down says of that (see `ladder`); without `rung`, these are a person's own words.
+STEP_KEYS = frozenset(("rung", "forgotten", "full"))
 #: Keys that hold a date or a time.
 DATE_KEYS = ("created", "updated", "valid_from", "valid_to", "recorded_at")
 _CHECKED = frozenset((*DATE_KEYS, *TAG_KEYS, "importance"))

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from atlas import config
+from atlas import config, journal
 from atlas.abstain import Evidence
 from atlas.dates import when
 from atlas.errors import NotAVault, OutsideVault, UsageError
@@ -28,11 +28,16 @@ from atlas.snapshot import Index
 
 if TYPE_CHECKING:
     from atlas.fine import Fine
+    from atlas.frozen import Frozen
     from atlas.identity import Lineage
     from atlas.session import Session
 
 #: So many sessions are held open; the one asked for the longest ago is closed first, and goes on when it is asked for.
 _SESSIONS = 32
+#: In the place of a moment of the past: what was forgotten. No revision has such a name.
+_FROZEN = ":frozen:"
+#: So many first hits are noted as read.
+_READ = 3
 #: So many first hits a reranker reads.
 _RERANKED = 30
 
@@ -44,6 +49,7 @@ class Found:
     `ambiguous` are the paths of the memories that share a name the query uses; all of them are lifted.
     `abstained` says that there is no answer: `hits` is empty, be it that nothing fits or that what does is too weak.
     `evidence` is what was weighed, None where nothing could be (words alone, another model than the default).
+    `forgotten` are the ids of memories that match and are not among the hits in full: forgetting took their text.
     """
 
     hits: tuple[Hit, ...]
@@ -52,6 +58,7 @@ class Found:
     fresh: bool = True
     ambiguous: tuple[str, ...] = ()
     evidence: Evidence | None = None
+    forgotten: tuple[str, ...] = ()
 
     @property
     def enough(self) -> bool:
@@ -95,6 +102,7 @@ class ReadingEngine:
         self._index = Index(self.config, self._lineage, keep=resident)
         self._resident = resident
         self._fine: Fine | None = None
+        self._ice: tuple[str, Frozen] | None = None
         self._sessions: dict[str, Session] = {}
         self._opening = threading.Lock()
 
@@ -141,6 +149,7 @@ class ReadingEngine:
         as_of: str | None = None,
         diversity: float = 0.0,
         abstain: bool = True,
+        frozen: bool = False,
     ) -> Found:
         """The memories that fit best, and the state of the vault they were ranked in.
 
@@ -148,11 +157,52 @@ class ReadingEngine:
         Both together answer what was believed then about another time. Copies of one text are one hit, and `k` counts
         distinct ones; `diversity` (0 to 1) takes those that are less like each other. Without `abstain`, hits too weak
         to be the answer are given all the same. `mode="fine"` also goes down the tree of folders and clusters, with the
-        model of `llm.model` if there is one, and asks the reranker of `search.reranker`.
+        model of `llm.model` if there is one, and asks the reranker of `search.reranker`. The first hits count as read.
+
+        `frozen` looks among the memories that were forgotten, in whole or in part, as they were when all was there;
+        without, they are only counted (`Found.forgotten`).
         """
+        if frozen and as_of is not None:
+            raise UsageError("What was forgotten is searched as of now: leave out one of the two, frozen or as-of.")
+        filters = self._filters(kind, tag, cluster, scope, valid_at)
+        past = _FROZEN if frozen else as_of
+        found = self._found(query, filters, k=k, mode=mode, as_of=past, diversity=diversity, abstain=abstain)
+        if past is not None:
+            return found
+        journal.note(self.config, journal.SEARCH, [hit.id for hit in found.hits[:_READ]])
+        return replace(found, forgotten=self._forgotten(query, filters))
+
+    def _forgotten(self, query: str, filters: Filters) -> tuple[str, ...]:
+        """The memories that hold most of what the question is worth, and are not there in full any more."""
+        with self._index.reader() as reader:
+            past = self._frozen(reader)
+        if not past.full:
+            return ()
+        with self._index.reader_at(past) as reader:
+            look = reader.look(query, None, replace(filters, moment=past.commit))
+            return tuple(import_module("atlas.frozen").matching(reader, look)) if look else ()
+
+    def _frozen(self, reader: Reader) -> Frozen:
+        """The listing of what is frozen; looked up anew when the index has changed."""
+        if self._ice is None or self._ice[0] != reader.generation:
+            found: Frozen = import_module("atlas.frozen").listing(reader.con, self.config.root)
+            self._ice = reader.generation, found
+        return self._ice[1]
+
+    def _found(
+        self,
+        query: str,
+        filters: Filters,
+        *,
+        k: int = 10,
+        mode: str = "fast",
+        as_of: str | None = None,
+        diversity: float = 0.0,
+        abstain: bool = True,
+    ) -> Found:
+        """A search that leaves no trace in the usage."""
         if k < 1 or mode not in ("fast", "fine") or not 0 <= diversity <= 1:
             raise UsageError("A search wants k of at least 1, the mode fast or fine, and a diversity from 0 to 1.")
-        filters = self._filters(kind, tag, cluster, scope, valid_at)
         reranker = self.config.reranker if mode == "fine" else ""
         wanted = max(k, _RERANKED) if reranker else k
 
@@ -240,6 +290,12 @@ class ReadingEngine:
         if as_of is None:
             with self._index.reader(asking=True) as reader:
                 yield reader, "", None
+            return
+        if as_of == _FROZEN:
+            with self._index.reader(asking=True) as reader:
+                past = self._frozen(reader)
+            with self._index.reader_at(past) as reader:
+                yield reader, past.commit, None
             return
         moment = self._revisions.moment(as_of)
         with self._index.reader_at(moment) as reader:

@@ -29,8 +29,8 @@ from atlas.store import Store, generation, get_meta, seen_as, set_meta
 if TYPE_CHECKING:
     from atlas.config import Config
     from atlas.index import Lineage, Progress
-    from atlas.lineage import Moment
     from atlas.memory import Finding
+    from atlas.moments import Past
     from atlas.resident import Resident
     from atlas.rows import Rows
     from atlas.survey import Fields, Survey
@@ -139,7 +139,7 @@ class Index:
             yield self._reader
 
     @contextmanager
-    def reader_at(self, moment: Moment) -> Iterator[Reader]:
+    def reader_at(self, moment: Past) -> Iterator[Reader]:
         """A reader to be asked with this commit as `Filters.moment`. The folder is not looked at: the past stays."""
         with self._mutex, self._explained():
             reader = self._reader
@@ -156,7 +156,7 @@ class Index:
                     self._seen = listing.listing(con)
             yield reader
 
-    def _knows(self, moment: Moment) -> bool:
+    def _knows(self, moment: Past) -> bool:
         return self._resident is not None and moment.commit in self._resident.moments
 
     def _is_current(self, reader: Reader, look: Survey, head: str) -> bool:

@@ -51,7 +51,10 @@ TABLES = (
 )  # fmt: skip
 
 #: Raised with every change of SCHEMA or of the rows derived from the same bytes (tests/test_derive.py notices).
-STAMP = "5"
+STAMP = "6"
+
+#: How the listing of the memories that history alone holds in full is named among those of commits. There is one.
+FROZEN = "frozen-"
 
 #: Two threads are what the machines we measure on have; 256 MB bounds the first build of a large vault.
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {

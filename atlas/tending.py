@@ -20,7 +20,7 @@ class TendingEngine(CuratingEngine):
         """Run the vault's own checks in `evals/`, or those of these files; raises UsageError if one cannot be read."""
 
         def search(query: str, k: int, scope: str) -> Sequence[Hit]:
-            return self.search(query, k=k, scope=scope or None).hits
+            return self._found(query, self._filters(scope=scope or None), k=k).hits
 
         return evals.judge(evals.load(self.config.root, files), search, lambda name: self._card(name).id)
 

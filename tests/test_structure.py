@@ -16,7 +16,7 @@ SQL = re.compile(r"\b(SELECT .* FROM|INSERT INTO|DELETE FROM|CREATE TABLE|UPDATE
 SQL_ROOMS = {
     *("store", "embedding", "shelf", "listing", "index", "moments"),
     *("links", "names", "times", "voices", "live", "search", "rows", "resident", "fine", "snapshot", "catalog"),
-    *("stage", "profiles"),
+    *("stage", "profiles", "frozen"),
 }
 
 

@@ -22,6 +22,7 @@ from atlas.memory import Lod
 @click.option("--diversity", default=0.0, show_default=True, type=click.FloatRange(0, 1),
               help="Rather hits unlike each other (1) than the best alone (0).")  # fmt: skip
 @click.option("--no-abstain", is_flag=True, help="Show the nearest even if none is likely to be the answer.")
+@click.option("--frozen", is_flag=True, help="Look among what was forgotten, as it was when all of it was there.")
 @click.option("--explain", is_flag=True, help="Show each ranker's place and score for each hit.")
 @json_option
 @click.pass_obj
@@ -33,6 +34,7 @@ def search(
     mode: str,
     diversity: float,
     no_abstain: bool,
+    frozen: bool,
     explain: bool,
     as_json: bool,
     **filters: Any,
@@ -44,11 +46,13 @@ def search(
     lifts what is of that time.
     """
     with door.reading() as engine:
-        found = engine.search(query, k=k, mode=mode, diversity=diversity, abstain=not no_abstain, **filters)
+        found = engine.search(
+            query, k=k, mode=mode, diversity=diversity, abstain=not no_abstain, frozen=frozen, **filters
+        )
     if as_json:
         index = {"tree": found.tree, "fresh": found.fresh}
         said = {"abstained": found.abstained, "confidence": found.confidence, "ambiguous": found.ambiguous}
-        emit({"hits": found.hits, **said, "index": index})
+        emit({"hits": found.hits, **said, "forgotten": found.forgotten, "index": index})
         return 0
     if found.hits:
         click.echo(view.hits(found.hits, explain=explain))
@@ -59,6 +63,9 @@ def search(
             else "Nothing found that is likely to answer this; --no-abstain shows the nearest."
         )
     door.say(view.ambiguous(found.ambiguous))
+    if found.forgotten:
+        match = "memory matches" if len(found.forgotten) == 1 else "memories match"
+        door.say(f"{len(found.forgotten)} forgotten {match}; --frozen shows them, `atlas restore ID` brings one back.")
     if explain and found.evidence:
         door.say(view.evidence(found.evidence))
     return 0
