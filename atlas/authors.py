@@ -68,7 +68,17 @@ def _moved(touches: list[_Touch]) -> dict[str, str]:
 def _commits(repository: Repository) -> list[tuple[str, list[_Touch]]]:
     """(operation, "" if it is no commit of Atlas; the notes it touched), oldest first. Merges say nothing."""
     form = f"--format=//%(trailers:key={OP},valueonly,separator=%x2C)"
-    options = ("-z", "--raw", "--no-abbrev", "--no-renames", "--no-merges", "--no-show-signature", "--reverse", form)
+    options = (
+        "-z",
+        "--raw",
+        "--no-abbrev",
+        "--no-renames",
+        "--no-merges",
+        "--no-show-signature",
+        "--topo-order",
+        "--reverse",
+        form,
+    )
     found: list[tuple[str, list[_Touch]]] = []
     tokens = iter(fields(repository.run("log", *options, "HEAD", *repository.within)))
     for token in tokens:

@@ -17,19 +17,21 @@ from atlas import (
     config,
     derive,
     edits,
+    feedback,
     health,
     journal,
     kept,
     lineage,
     past,
     template,
+    thaw,
     vault,
     whynot,
 )
-from atlas.catalog import Catalog
+from atlas.catalog import Card, Catalog
 from atlas.errors import NotFound, UsageError
 from atlas.hand import Hand
-from atlas.ingest import Request, plan_batch
+from atlas.ingest import Draft, Request, plan_batch
 from atlas.memory import Applied, Entry, Finding, Memory, Record, Scope
 from atlas.survey import survey
 from atlas.tending import TendingEngine
@@ -66,6 +68,15 @@ class Ingested(Sequence[str]):
 
     def __len__(self) -> int:
         return len(self.memories)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What became of feedback: the memory, and the id of the one that took its place, "" if none did."""
+
+    id: str
+    corrected_by: str
+    applied: Applied
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +178,55 @@ class MemoryEngine(TendingEngine):
         """Add tags, changing nothing else of the file; raises Unparsable if its metadata cannot be read."""
         return self.edit(name, lambda old: edits.tagged(old, tags), reason=reason, op="tag")
 
+    def feedback(self, name: str, *, good: bool, correction: str = "") -> Judged:
+        """Say of a memory that it was of use, or that it is wrong, and perhaps what is right.
+
+        Praise makes it more important; a complaint less, and contested. A correction becomes a memory of its own that
+        takes the other's place, in the same commit. Raises UsageError for a correction of what is good.
+        """
+        if good and correction:
+            raise UsageError("What is good needs no correction: say it is wrong, or leave the text out.")
+        made: list[str] = []
+
+        def attempt() -> Applied:
+            with self._hand.lock(), self._index.reader() as reader:
+                catalog = Catalog(reader.con, self.config.scope)
+                card = catalog.find(name)
+                data = self._read_bytes(card.path)
+                if correction:
+                    draft = self._drafted(catalog, card, correction)
+                    changes = [*feedback.corrected(card, data, draft, config.now())]
+                    made[:] = [card.id, draft.id]
+                else:
+                    changes = [feedback.praised(card, data) if good else feedback.contested(card, data)]
+                    made[:] = [card.id]
+                subject = f"{'Praise' if good else 'Correct' if correction else 'Doubt'} {card.label}"
+                record = Record(
+                    "feedback", subject, "good" if good else "wrong", self.config.actor, memories=tuple(made)
+                )
+                return self._hand.apply(self._hand.checked(changes, reader), record)
+
+        applied = edits.retried(attempt)
+        journal.note(self.config, journal.GOOD if good else journal.WRONG, made[:1])
+        return Judged(made[0], made[1] if made[1:] else "", applied)
+
+    def _drafted(self, catalog: Catalog, card: Card, text: str) -> Draft:
+        """The memory a correction becomes: of the kind and tags of the one it corrects, beside it in its scope."""
+        head, found, _ = f"/{card.path}".partition("/memories/")
+        request = Request(text, kind=card.kind, tags=card.tags, scope=head.strip("/") if found else None, whole=True)
+        plan = plan_batch(
+            [replace(request, scope=self._scope(request.scope))],
+            now=config.now(),
+            new_id=_new_id,
+            taken=vault.names_taken(self.config),
+            stored=catalog.with_text,
+            related=lambda _: (),
+            total=catalog.count(),
+        )
+        if not plan.drafts:
+            raise UsageError(f"This is remembered already: see `atlas show {plan.duplicates[0]}`.")
+        return plan.drafts[0]
+
     def adopt(self, paths: Sequence[str] = ()) -> tuple[Applied, list[Finding]]:
         """Write an id into the notes that have none (all, or those named); and which were left alone, and why."""
         with self._hand.lock():
@@ -263,18 +323,22 @@ class MemoryEngine(TendingEngine):
         """Commits after a date or a revision."""
         return past.changed(self._under_git(), since)
 
-    def undo(self, commit: str | None = None) -> tuple[Applied, list[str]]:
-        """Revert a commit of Atlas, the last one by default, by a new commit; and the memories that came back."""
+    def undo(self, commit: str | None = None, *, only: Sequence[str] = ()) -> tuple[Applied, list[str]]:
+        """Revert a commit of Atlas, the last one by default, by a new commit; and the memories that came back.
+
+        `only` names some of its memories, by id or path; the rest of the commit stands.
+        """
         repository = self._under_git()
         with self._hand.lock():
-            changes, record = past.undo(repository, commit, self._read_or_none)
+            changes, record = past.undo(repository, commit, self._read_or_none, only)
             return self._hand.apply(changes, replace(record, actor=self.config.actor)), list(record.memories)
 
     def restore(self, name: str) -> tuple[Applied, list[str]]:
         """Bring a memory that is gone, or the detail one has lost, back from history."""
         repository = self._under_git()
         with self._hand.lock():
-            changes, record = past.restore(repository, name, self._card, self._read_or_none)
+            plan = thaw.plan(repository, self.config.root, name, self._card, self._read_or_none)
+            changes, record = plan or past.restore(repository, name, self._card, self._read_or_none)
             return self._hand.apply(changes, replace(record, actor=self.config.actor)), list(record.memories)
 
     # ---------------------------------------------------------------- bundles

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from atlas import tombstones
 from atlas.commits import ACTOR, MEMORY, OP, POLICY, REASON
 from atlas.config import ENDINGS
 from atlas.config import now as clock
@@ -247,11 +248,12 @@ def revert_files(
 
     `now` gives the present bytes of a path, None if there is no file (default: what HEAD holds). Later edits are kept:
     a file that changed since is merged, and if the changes overlap, GitRefused names it. Only paths with one of the
-    `endings` are undone: the ledger goes forward only.
+    `endings` are undone, and tombstones: usage and the ledger go forward only.
     """
     commit = resolve(repo, sha)
     parent = _parent(repo, commit, "undo")
-    changes = [change for change in _changes(repo, parent, commit) if change[0].lower().endswith(endings)]
+    both = _changes(repo, parent, commit)
+    changes = [c for c in both if c[0].lower().endswith(endings) or c[0].startswith(f"{tombstones.FOLDER}/")]
     present = now or _head_reader(repo, [path for path, _, _ in changes])
     contents = _contents(repo, [id for _, *ids in changes for id in ids])
     written: dict[str, bytes | None] = {}

@@ -102,7 +102,7 @@ def archived(path: str) -> str:
     parts = list(PurePosixPath(path).parts)
     if ARCHIVE in parts[:-1]:
         return path
-    if MEMORIES in parts[:-1]:
+    if MEMORIES in parts[:-2]:
         parts[parts.index(MEMORIES)] = ARCHIVE
     else:
         parts.insert(len(parts) - 1, ARCHIVE)

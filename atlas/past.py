@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from atlas import derive, git, history, markdown
+from atlas import derive, git, history, markdown, tombstones
 from atlas.commits import OP
 from atlas.config import ENDINGS, now
 from atlas.errors import AtlasError, NotFound, NotText, UsageError
 from atlas.identity import derived_id
 from atlas.memory import Change, Entry, Memory, Record
+from atlas.paths import is_record
 from atlas.source import decode
 from atlas.survey import blob_id
 
 Read = Callable[[str], bytes | None]
 
+#: Operations that undo passes over when nobody says which commit: there is nothing in them to take back.
+_PLAIN = ("init", "keep", "usage", "purge")
 #: How many versions of a file are looked at for the one with the most detail.
 _VERSIONS = 200
 #: How many entries `changed` lists at most.
@@ -119,18 +122,59 @@ def find_missing(repository: git.Repository, root: Path, name: str) -> Gone | No
     return None
 
 
-def undo(repository: git.Repository, commit: str | None, read: Read) -> tuple[list[Change], Record]:
-    """What reverting a commit of Atlas would write; raises UsageError if there is none, GitRefused on overlap."""
+def undo(
+    repository: git.Repository, commit: str | None, read: Read, only: Sequence[str] = ()
+) -> tuple[list[Change], Record]:
+    """What reverting a commit of Atlas would write, or the part of it that concerns the memories named `only`.
+
+    Raises UsageError if there is none, GitRefused on overlap, NotFound for a memory that the commit did not touch.
+    """
     sha = commit or _last_not_undone(repository)
     if not sha:
         raise UsageError("There is no commit of Atlas to undo: `atlas log` shows the history.")
     sha = history.resolve(repository, sha, now())
     files = history.revert_files(repository, sha, read)
+    if only:
+        files, ids = _part(sha, files, read, only)
+        record = Record("undo", f"Undo a part of {sha[:9]}", f"reverts {', '.join(only)} of {sha}", memories=ids)
+        return _changes(files, read), record
     entry = next((e for e in history.log(repository, limit=_VERSIONS) if e.commit == sha), None)
     subject = entry.subject if entry else sha[:9]
     memories = tuple(entry.memories) if entry else ()
     record = Record("undo", f"Undo: {subject}", f"reverts {sha}", memories=memories)
     return _changes(files, read), record
+
+
+def _part(
+    sha: str, files: dict[str, bytes | None], read: Read, only: Sequence[str]
+) -> tuple[dict[str, bytes | None], tuple[str, ...]]:
+    """Of the files that undoing would write, those of these memories; and their ids."""
+    found: dict[str, bytes | None] = {}
+    ids: dict[str, str] = {}
+    for path, data in files.items():
+        if is_record(path):
+            continue
+        sides = [side for side in (data, read(path)) if side is not None]
+        written = next((id for side in sides if (id := _id(side))), "")
+        for name in {written, derived_id(path), path, path.removesuffix(".md")} & set(only):
+            found[path] = data
+            ids[name] = written or derived_id(path)
+    for name in only:
+        if name not in ids:
+            raise NotFound("memory in this commit", name, f"`git show --stat {sha[:9]}` lists what it changed.")
+    return {**found, **_stones(files, read, set(ids.values()))}, tuple(ids.values())
+
+
+def _stones(files: dict[str, bytes | None], read: Read, ids: set[str]) -> dict[str, bytes | None]:
+    """The files of tombstones without those of memories that come back."""
+    found: dict[str, bytes | None] = {}
+    for path in filter(is_record, files):
+        held = read(path)
+        for id in ids:
+            held = held and tombstones.without(held, id)
+        if held != read(path):
+            found[path] = held
+    return found
 
 
 def _last_not_undone(repository: git.Repository) -> str:
@@ -139,7 +183,7 @@ def _last_not_undone(repository: git.Repository) -> str:
     for entry in history.log(repository, limit=_VERSIONS):
         if entry.op == "undo":
             undone.add(entry.reason.removeprefix("reverts "))
-        elif entry.op not in ("edit-by-hand", "init") and entry.commit not in undone and _is_ours(repository, entry):
+        elif entry.op not in _PLAIN and entry.commit not in undone and _is_ours(repository, entry):
             return entry.commit
     return ""
 

@@ -74,16 +74,17 @@ def _outcome(door: Door, applied: Applied, restored: Sequence[str], as_json: boo
 
 @click.command()
 @click.argument("commit", required=False)
+@click.option("--only", multiple=True, metavar="ID", help="Only what it did to this memory; can be given again.")
 @json_option
 @click.pass_obj
-def undo(door: Door, commit: str | None, as_json: bool) -> int:
+def undo(door: Door, commit: str | None, only: tuple[str, ...], as_json: bool) -> int:
     """Revert a commit of Atlas by a new commit.
 
     Without COMMIT, it is the last one that is not undone yet. Lines changed since are kept; if both touch the same
     ones, nothing is done and Git says where.
     """
     with door.engine() as engine:
-        applied, restored = engine.undo(commit)
+        applied, restored = engine.undo(commit, only=only)
     return _outcome(door, applied, restored, as_json)
 
 
@@ -94,7 +95,8 @@ def undo(door: Door, commit: str | None, as_json: bool) -> int:
 def restore(door: Door, id: str, as_json: bool) -> int:
     """Bring a memory, or its detail, back from history.
 
-    A memory that is gone comes back as it last was; one that is here gets the fullest text it ever had.
+    A memory that is gone comes back as it last was, or, if it was forgotten, with all it ever held; one that is here
+    gets the fullest text it ever had, and what was edited since is kept.
     """
     with door.engine() as engine:
         applied, restored = engine.restore(id)

@@ -130,3 +130,31 @@ def _paths(door: Door, applied: Applied, as_json: bool) -> int:
             click.echo(path)
         door.say("" if applied.paths else "Nothing to change.")
     return outcome(door, applied, as_json=as_json)
+
+
+@click.command()
+@click.argument("id")
+@click.argument("correction", required=False, default="")
+@click.option("--good", "verdict", flag_value="good", help="It was of use: more important, and counted as read.")
+@click.option("--wrong", "verdict", flag_value="wrong", help="It is wrong: less important, and contested.")
+@json_option
+@click.pass_obj
+def feedback(door: Door, id: str, correction: str, verdict: str | None, as_json: bool) -> int:
+    """Say of a memory that it was of use, or that it is wrong.
+
+    With --wrong, CORRECTION is what is right: it becomes a memory of its own that takes the place of the other, which
+    is kept and no longer valid. Both are one commit, which `atlas undo` takes back.
+    """
+    if verdict is None:
+        raise click.UsageError("Say --good or --wrong.")
+    with door.engine() as engine:
+        name = door.place(engine.config.root, id)
+        judged = engine.feedback(name, good=verdict == "good", correction=correction)
+    if as_json:
+        applied = judged.applied
+        emit({"id": judged.id, "corrected_by": judged.corrected_by, "commit": applied.commit,
+              "committed": applied.committed, "note": applied.note})  # fmt: skip
+    else:
+        for path in judged.applied.paths:
+            click.echo(view.printable(path))
+    return outcome(door, judged.applied, as_json=as_json)
