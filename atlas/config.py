@@ -48,6 +48,7 @@ class Config:
     git_seconds: float = 8.0
     commit: bool = True
     upkeep_on_merge: bool = True
+    upkeep_on_watch: bool = True
     upkeep_seconds: float = 30.0
     forget_folders: tuple[str, ...] = ()
     hooks_seconds: float = 5.0
@@ -80,7 +81,7 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
     },
     "llm": {"model": "llm_model", "api_base": "llm_api_base"},
     "git": {"commit": "commit", "timeout_seconds": "git_seconds"},
-    "upkeep": {"on_merge": "upkeep_on_merge", "timeout_seconds": "upkeep_seconds"},
+    "upkeep": {"on_merge": "upkeep_on_merge", "on_watch": "upkeep_on_watch", "timeout_seconds": "upkeep_seconds"},
     "forget": {"folders": "forget_folders"},
     "hooks": {"seconds": "hooks_seconds"},
     "share": {"private": "private"},
@@ -201,7 +202,7 @@ def _checked(file: Path, where: str, name: str, value: Any) -> Any:
         and "@" not in value
     ):  # no passwords in a file
         return value.strip()
-    if name in {"commit", "download", "upkeep_on_merge", "foresee"} and isinstance(value, bool):
+    if name in {"commit", "download", "upkeep_on_merge", "upkeep_on_watch", "foresee"} and isinstance(value, bool):
         return value
     if type(value) is int and value >= _LEAST.get(name, value + 1):
         return value

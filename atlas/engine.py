@@ -21,6 +21,7 @@ from atlas import (
     health,
     journal,
     kept,
+    ladder,
     lineage,
     past,
     template,
@@ -265,7 +266,8 @@ class MemoryEngine(TendingEngine):
             cards = catalog.cards()
         repository = self._repository()
         gone = lineage.frozen(repository, [card.path for card in cards]) if repository else ()
-        frozen = sum(self.config.scope.contains(path) for path in gone)
+        here = {ladder.home(card.path) for card in cards}  # one in the archive is no more than moved there
+        frozen = sum(self.config.scope.contains(path) and path not in here for path in gone)
         return {**numbers, "cache": kept.summary(self.config, {card.id: card.blob for card in cards}, frozen)}
 
     def why_not(

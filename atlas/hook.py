@@ -160,17 +160,18 @@ def _after_merge(found: Found) -> Said:
     find it. What it waits for is bounded each: locks, signatures, the beginning of a task.
     """
     due = [config for config, _ in found.vaults if config.upkeep_on_merge and config.commit]
-    return Said(lines=tuple(line for config in due for line in _upkeep(config)))
+    return Said(lines=tuple(line for config in due for line in upkeep(config)))
 
 
-def _upkeep(config: Config) -> list[str]:
+def upkeep(config: Config) -> list[str]:
+    """Run the upkeep that is due in a vault, unasked; what it did, a line per task. What stops and asks is said."""
     engine = import_module("atlas.engine").MemoryEngine
     try:
         with engine(config.root, create=False, resident=False, actor="upkeep") as opened:
             ran = opened.maintain(unasked=True)
     except (GitRefused, Unavailable):  # an operation is under way, or another upkeep is: it stays due
         return []
-    return [f"upkeep, {task.task}: {task.note or f'committed {task.commit[:9]}'}" for task in ran]
+    return [f"upkeep, {task.task}: {task.stops or task.note or f'committed {task.commit[:9]}'}" for task in ran]
 
 
 @contextmanager

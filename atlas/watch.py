@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -26,6 +26,7 @@ from atlas.sightings import PATIENCE, Debounce
 from atlas.standing import Post
 from atlas.survey import Survey, survey
 
+_DAY = 86_400.0
 #: The longest pause after errors and refusals, in seconds.
 _LONGEST = 60.0
 #: At rest, it looks so many times less often whether it still hears: each time it wakes, the system wakes it whole.
@@ -53,6 +54,8 @@ class Pace:
     again: float = 4.0
     #: After so long without a refresh the memory of the index and its model is given back.
     rest: float = 10.0
+    #: Upkeep runs once a day, after it was quiet for so long: nobody's commits shall be mixed with it.
+    tend: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +79,20 @@ class Event:
 
 
 class Watcher:
-    """Watches one vault. Everything runs in the thread that calls `run`; `stop` may be called from any, or a signal."""
+    """Watches one vault. Everything runs in the thread that calls `run`; `stop` may be called from any, or a signal.
 
-    def __init__(self, config: Config, tell: Callable[[Event], None], pace: Pace | None = None) -> None:
+    `tend` runs the upkeep that is due; what it gives back is told as notes.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        tell: Callable[[Event], None],
+        pace: Pace | None = None,
+        tend: Callable[[], Sequence[str]] | None = None,
+    ) -> None:
         self._config, self._tell, self._pace = config, tell, pace or Pace()
+        self._tend = tend or tuple[str, ...]
         self._calls: SimpleQueue[float] = SimpleQueue()
         self._stopping = False
         self._debounce = Debounce(self._pace.quiet, self._pace.most)
@@ -94,6 +107,7 @@ class Watcher:
         self._began = self._held_since = math.inf
         self._looked = self._worked = time.monotonic()
         self._look_at = self._arm_at = self._lost = math.inf
+        self._tend_at = self._looked + self._pace.tend
         self._resting = True
         self._missing = self._started = self._suspected = False
         self._refused = 0
@@ -159,6 +173,8 @@ class Watcher:
             self._look(now)
         elif not self._resting and now - self._worked > self._pace.rest:
             self._rest()
+        elif now >= max(self._tend_at, self._worked + self._pace.tend):
+            self._upkeep(now)
 
     def _look(self, now: float, event: str = "refresh") -> None:
         """One look at the folder, and a refresh if it shows anything new."""
@@ -277,6 +293,15 @@ class Watcher:
         except Exception as err:  # noqa: BLE001 - as in `_look`
             self._failed(err, "refresh")
         self._index.close()
+
+    def _upkeep(self, now: float) -> None:
+        """What is due, once a day. What it changes is looked at like anybody's changes."""
+        self._tend_at = now + _DAY
+        try:
+            for line in self._tend() if self._config.upkeep_on_watch else ():
+                self._say("note", message=line)
+        except Exception as err:  # noqa: BLE001 - as in `_look`
+            self._wrong(str(err) if isinstance(err, AtlasError) else f"{type(err).__name__}: {err}")
 
     # --------------------------------------------------------------- what can go wrong
 

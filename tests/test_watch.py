@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import write
 
-from atlas import derive, standing, survey
+from atlas import derive, hook, standing, survey
 from atlas.alarm import Alarm, concerns
 from atlas.config import Config, load
 from atlas.engine import MemoryEngine
@@ -307,9 +307,9 @@ QUICK = Pace(settle=PATIENCE + 0.1, tick=0.05, again=0.2, scan=0.1, rest=0.5)
 class Running:
     """A watcher in a thread of this process, and what it tells."""
 
-    def __init__(self, root: Path, pace: Pace = QUICK) -> None:
+    def __init__(self, root: Path, pace: Pace = QUICK, tend=None) -> None:
         self.told: list[Event] = []
-        self.watcher = Watcher(load(root), self.told.append, pace)
+        self.watcher = Watcher(load(root), self.told.append, pace, tend)
         self.thread = threading.Thread(target=self.watcher.run)
 
     def until(self, event: str, since: int = 0, seconds: float = 30) -> Event:
@@ -332,6 +332,31 @@ def running(vault) -> Iterator[Running]:
     run.watcher.stop()
     run.thread.join(30)
     assert not run.thread.is_alive()
+
+
+def test_upkeep_runs_once_when_it_is_quiet(root, notes):
+    """Once a day is once in a test."""
+    notes({f"{name}.md": f"---\ntags: [cluster/boiler]\n---\n# Valve {name}\n" for name in "abc"})
+    calls = []
+
+    def tend():
+        calls.append(time.monotonic())
+        return hook.upkeep(load(root))
+
+    run = Running(root, replace(QUICK, tend=0.6), tend)
+    run.thread.start()
+    run.until("start")
+    for n in range(4):  # not while somebody works
+        write(root, "d.md", f"# Version {n}\n")
+        time.sleep(0.2)
+    busy = time.monotonic()
+    assert "upkeep, clusters: committed" in run.until("note").message
+    time.sleep(0.8)
+    run.watcher.stop()
+    run.thread.join(30)
+    assert len(calls) == 1
+    assert calls[0] > busy
+    assert (root / "clusters" / "boiler.md").exists()
 
 
 def rows(root: Path) -> dict[str, str]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from atlas import view
-from atlas.commands._door import Door, emit, json_option
+from atlas.commands._door import Door, emit, json_option, plain
+
+if TYPE_CHECKING:
+    from atlas.planning import Row
+    from atlas.upkeep import Ran
 
 
 @click.command()
@@ -17,23 +23,42 @@ from atlas.commands._door import Door, emit, json_option
 def maintain(door: Door, dry_run: bool, all_tasks: bool, yes: bool, as_json: bool) -> int:
     """Run the upkeep that is due, each task as a commit.
 
-    Hub notes: every cluster of three memories or more has a page of links, clusters/NAME.md. A commit of upkeep is
-    undone like any other, by `atlas undo COMMIT`.
+    Tasks: count what was read, find clusters and keep their pages, rebuild summaries that are behind their texts,
+    settle what contradicts itself, sum up old episodes, forget. A task that would touch too much stops and asks
+    (exit 1). A commit of upkeep is undone like any other, by `atlas undo COMMIT`.
     """
     with door.engine(actor="upkeep") as engine:
         ran = engine.maintain(dry_run=dry_run, all_tasks=all_tasks, yes=yes)
+    waits = any(task.stops for task in ran) and not dry_run
     if as_json:
-        emit({"ran": [{"task": r.task, "commit": r.commit, "changed": r.changed, "note": r.note} for r in ran]})
-        return 0
+        emit({"ran": [{**plain(task), "rows": [_row(row) for row in task.rows]} for task in ran]})
+        return 1 if waits else 0
     for task in ran:
-        for path in task.changed:
-            click.echo(f"{task.task}: {view.printable(path)}")
-        door.say(
-            f"{task.task}: {task.note or (f'committed {task.commit[:9]}' if task.commit else 'nothing changed yet')}"
-        )
+        _tell(door, task, dry_run=dry_run)
     if not ran:
         door.say("Nothing is due.")
-    return 0
+    return 1 if waits else 0
+
+
+def _tell(door: Door, task: Ran, *, dry_run: bool) -> None:
+    """What a task did, or would do: its table on a dry run, else the files."""
+    if dry_run and task.rows:
+        inputs = list(dict.fromkeys(key for row in task.rows for key in row.inputs))
+        cells = ([view.printable(r.path), r.was, r.to, *(r.inputs.get(key, "") for key in inputs), r.reason]
+                 for r in task.rows)  # fmt: skip
+        click.echo(f"{task.task}:\n{view.table(['memory', 'from', 'to', *inputs, 'reason'], cells)}")
+    else:
+        for path in task.changed:
+            click.echo(f"{task.task}: {view.printable(path)}")
+    if task.stops:
+        door.warn(f"{task.task}: {task.stops}")
+        return
+    made = f"committed {task.commit[:9]}" if task.commit else "nothing changed yet"
+    door.say(f"{task.task}: {task.note or made}")
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {"id": row.id, "path": row.path, "from": row.was, "to": row.to, "reason": row.reason, **row.inputs}
 
 
 @click.command("eval")

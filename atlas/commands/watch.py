@@ -24,11 +24,15 @@ def watch(door: Door, as_json: bool) -> int:
     """Keep the index up to date while others edit; one line per refresh.
 
     Runs until it is interrupted (exit 130) or terminated (exit 0). One watcher serves a vault: a second one exits 4.
-    It writes to .atlas alone, never to a note. docs/watch.md says what it ignores and how to run it as a service.
+    It writes to .atlas alone, never to a note; but once a day, after ten minutes of quiet, it runs the upkeep that is
+    due, as commits (upkeep.on_watch in atlas.toml). docs/watch.md says what it ignores and how to run it as a service.
     """
+    from atlas.hook import upkeep
     from atlas.watch import Watcher
 
-    watcher = Watcher(config.load(config.choose_vault(door.vault)), emit if as_json else _told(door))
+    root = config.choose_vault(door.vault)
+    told = emit if as_json else _told(door)
+    watcher = Watcher(config.load(root), told, tend=lambda: upkeep(config.load(root)))
     with _signals(watcher.stop) as received:
         watcher.run()
     return EXIT_INTERRUPTED if signal.SIGINT in received else 0
