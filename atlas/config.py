@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -27,6 +28,22 @@ DEBRIS = "~$"
 ENDINGS = (".md", ".markdown")
 
 EMBEDDINGS = ("static", "local", "remote", "none")
+#: How memories may fade; see `decay`.
+FORGET_POLICIES = ("activity", "fsrs")
+
+#: Settings that are one of these words.
+_WORDS = {"embedding": EMBEDDINGS, "forget_policy": FORGET_POLICIES}
+#: Settings that are tables of numbers: their defaults, which keys they take (() is any), and the least of a number.
+_TABLES: Mapping[str, tuple[Mapping[str, float], tuple[str, ...], float]] = {
+    "forget_half_life": (
+        {"episode": 80, "fact": 60, "note": 75, "decision": 365, "preference": 365, "skill": 365, "tool": 365},
+        (),
+        0.01,
+    ),
+    "forget_tiers": ({"working": 0.75, "long_term": 1, "user": 4}, ("working", "long_term", "user"), 0.01),
+    "forget_thresholds": ({}, ("L1", "L0", "tombstone"), 0),
+    "forget_budgets": ({"working": 0, "long_term": 0, "user": 0}, ("working", "long_term", "user"), 0),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +67,6 @@ class Config:
     upkeep_on_merge: bool = True
     upkeep_on_watch: bool = True
     upkeep_seconds: float = 30.0
-    forget_folders: tuple[str, ...] = ()
     hooks_seconds: float = 5.0
     private: tuple[str, ...] = ("private/",)
     view_tokens: int = 2000
@@ -59,6 +75,16 @@ class Config:
     tokenizer: str = ""
     foresee: bool = False
     actor: str = ""
+    forget_enabled: bool = True
+    forget_policy: str = "activity"
+    forget_folders: tuple[str, ...] = ()
+    forget_new_days: float = 14.0
+    forget_most_share: float = 0.25
+    forget_idle_days: float = 14.0
+    forget_half_life: Mapping[str, float] = field(default_factory=lambda: _TABLES["forget_half_life"][0])
+    forget_tiers: Mapping[str, float] = field(default_factory=lambda: _TABLES["forget_tiers"][0])
+    forget_thresholds: Mapping[str, float] = field(default_factory=lambda: _TABLES["forget_thresholds"][0])
+    forget_budgets: Mapping[str, float] = field(default_factory=lambda: _TABLES["forget_budgets"][0])
 
     @property
     def state(self) -> Path:
@@ -83,6 +109,7 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
     "git": {"commit": "commit", "timeout_seconds": "git_seconds"},
     "upkeep": {"on_merge": "upkeep_on_merge", "on_watch": "upkeep_on_watch", "timeout_seconds": "upkeep_seconds"},
     "forget": {"folders": "forget_folders"},
+    "upkeep": {"on_merge": "upkeep_on_merge", "timeout_seconds": "upkeep_seconds"},
     "hooks": {"seconds": "hooks_seconds"},
     "share": {"private": "private"},
     "index": {"lock_seconds": "lock_seconds"},
@@ -92,6 +119,18 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
         "always_share": "always_share",
         "tokenizer": "tokenizer",
         "foresee": "foresee",
+    },
+    "forget": {
+        "enabled": "forget_enabled",
+        "policy": "forget_policy",
+        "folders": "forget_folders",
+        "new_days": "forget_new_days",
+        "most_share": "forget_most_share",
+        "idle_days": "forget_idle_days",
+        "half_life": "forget_half_life",
+        "tiers": "forget_tiers",
+        "thresholds": "forget_thresholds",
+        "budgets": "forget_budgets",
     },
 }
 
@@ -154,7 +193,8 @@ def _settings(file: Path, data: Mapping[str, Any]) -> dict[str, Any]:
             raise UsageError(f"{file}: [{section}] must be a table, such as `[{section}]` on a line of its own.")
         for key, name in keys.items():
             if key in table:
-                fields[name] = _checked(file, f"{section}.{key}", name, table[key])
+                check = _table if name in _TABLES else _checked
+                fields[name] = check(file, f"{section}.{key}", name, table[key])
     return fields
 
 
@@ -188,13 +228,9 @@ def _line(text: str, section: str, key: str) -> int:
 
 def _checked(file: Path, where: str, name: str, value: Any) -> Any:
     """The value in the field's own type, or UsageError naming the setting."""
-    if (
-        name in {"ignore", "private", "forget_folders"}
-        and isinstance(value, list)
-        and all(isinstance(v, str) for v in value)
-    ):
-        return tuple(value)
-    if name == "embedding" and value in EMBEDDINGS:
+    if name in _LISTS and isinstance(value, list) and all(map(_LISTS[name], value)):
+        return tuple(_folder(v) for v in value) if name == "forget_folders" else tuple(value)
+    if value in _WORDS.get(name, ()):
         return value
     if (
         name in {"model", "api_base", "reranker", "llm_model", "llm_api_base", "tokenizer"}
@@ -203,11 +239,48 @@ def _checked(file: Path, where: str, name: str, value: Any) -> Any:
     ):  # no passwords in a file
         return value.strip()
     if name in {"commit", "download", "upkeep_on_merge", "upkeep_on_watch", "foresee"} and isinstance(value, bool):
+    if name in {"commit", "download", "upkeep_on_merge", "foresee", "forget_enabled"} and isinstance(value, bool):
         return value
     if type(value) is int and value >= _LEAST.get(name, value + 1):
         return value
     if type(value) in {int, float} and (
-        (name == "always_share" and 0 <= value <= 1) or (name.endswith("_seconds") and value > 0)
+        (name.endswith("_share") and 0 <= value <= 1)
+        or (name.endswith("_seconds") and value > 0)
+        or (name.endswith("_days") and 0 <= value < math.inf)
     ):
         return float(value)
     raise UsageError(f"{file}: {where} cannot be {value!r}; docs/settings.md lists what it takes.")
+
+
+def _table(file: Path, where: str, name: str, value: Any) -> Mapping[str, float]:
+    """A table of numbers, over its defaults; or UsageError naming the entry."""
+    defaults, known, least = _TABLES[name]
+    if not isinstance(value, dict):
+        key = where.rpartition(".")[2]
+        raise UsageError(
+            f"{file}: {where} is a table of numbers, such as `{key} = {{ {(known or ('fact',))[0]} = 1 }}`."
+        )
+    for key, number in value.items():
+        if known and key not in known:
+            raise UsageError(f"{file}: {where}.{key} is no setting; {where} takes {', '.join(known)}.")
+        if type(number) not in {int, float} or not least <= number < math.inf:
+            raise UsageError(f"{file}: {where}.{key} cannot be {number!r}; it is a number from {least:g} on.")
+    return {**defaults, **value}
+
+
+def _folder(path: str) -> str:
+    """A folder of the vault as a prefix of paths; "." is the whole vault."""
+    return Scope("" if path.strip() == "." else path.strip().removeprefix("./")).prefix
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_folder(value: Any) -> bool:
+    """Whether this names a folder of the vault."""
+    return isinstance(value, str) and not value.startswith("/") and ".." not in value.replace("\\", "/").split("/")
+
+
+#: Settings that are lists, and what each of their members has to be.
+_LISTS: Mapping[str, Callable[[Any], bool]] = {"ignore": _is_text, "private": _is_text, "forget_folders": _is_folder}

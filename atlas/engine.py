@@ -18,6 +18,7 @@ from atlas import (
     derive,
     edits,
     feedback,
+    forgetting,
     health,
     journal,
     kept,
@@ -26,6 +27,7 @@ from atlas import (
     past,
     template,
     thaw,
+    upkeep,
     vault,
     whynot,
 )
@@ -34,6 +36,8 @@ from atlas.errors import NotFound, UsageError
 from atlas.hand import Hand
 from atlas.ingest import Draft, Request, plan_batch
 from atlas.memory import Applied, Entry, Finding, Memory, Record, Scope
+from atlas.overview import Overview
+from atlas.planning import Row
 from atlas.survey import survey
 from atlas.tending import TendingEngine
 
@@ -87,6 +91,20 @@ class Imported:
     imported: int
     skipped: tuple[Finding, ...]
     applied: Applied
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What forgetting did, or would do: a row per memory. `stops` says why nothing was done before somebody says yes.
+
+    `left` are files that were edited meanwhile, so that their memories stay; `notes` what a person should know.
+    """
+
+    plan: tuple[Row, ...]
+    applied: Applied
+    stops: str = ""
+    left: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class MemoryEngine(TendingEngine):
@@ -250,6 +268,30 @@ class MemoryEngine(TendingEngine):
                 return self._hand.apply(changes, record) if changes else Applied(())
 
         return edits.retried(attempt)
+
+    def forget(
+        self,
+        names: Sequence[str] = (),
+        *,
+        policy: str | None = None,
+        limit: int | None = None,
+        dry_run: bool = False,
+        yes: bool = False,
+    ) -> Forgotten:
+        """Let the least active memories, or those named, step down one rung, in one commit.
+
+        `yes` also does what would stop and ask. Raises Protected if one that is named must stay, GitRefused where no
+        commit can be made now, Unavailable while upkeep runs.
+        """
+        look = Overview(self.config, self._index, self._tended(), self._read_or_none)
+        with upkeep.alone(self.config.state):
+            paths = [self._card(name).path for name in names]
+            plan = forgetting.plan(look.view(), names=paths, policy=policy, limit=limit)
+            stops = "" if yes else plan.stops
+            if dry_run or stops or not plan.changes:
+                return Forgotten(plan.rows, Applied(()), stops, notes=plan.notes)
+            applied, left = upkeep.applied(plan, self._tend)
+        return Forgotten(plan.rows, applied, left=left, notes=plan.notes)
 
     # ---------------------------------------------------------------- reading
 

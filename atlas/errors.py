@@ -10,6 +10,7 @@
     ├── NotText                   1   a file that is not text
     ├── Conflict                  1   the file changed since it was read; holds both sides
     ├── SecretFound               1   text that looks like a credential
+    ├── Protected                 1   a memory that is not forgotten, and what would have to be done first
     ├── DuplicateId               1   two files claim one id
     ├── GitRefused                1   Git said no; holds what it said
     ├── NotCommitted              3   saved on disk, not committed, and why
@@ -101,6 +102,14 @@ class SecretFound(AtlasError):
     def __init__(self, path: str, line: int, kind: str) -> None:
         self.path, self.line, self.kind = path, line, kind
         super().__init__(f"{path}:{line} looks like a secret ({kind}): nothing was stored; remove it and try again.")
+
+
+class Protected(AtlasError):
+    """A memory that is not to be forgotten; `how` is what would have to be done first."""
+
+    def __init__(self, path: str, reason: str, how: str) -> None:
+        self.path, self.reason, self.how = path, reason, how
+        super().__init__(f"{path} is not forgotten: {reason}; {how}.")
 
 
 class DuplicateId(AtlasError):

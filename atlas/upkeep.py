@@ -19,7 +19,7 @@ from typing import Protocol
 
 from filelock import FileLock, Timeout
 
-from atlas import hubs, usage, vault
+from atlas import forgetting, hubs, usage, vault
 from atlas.errors import Conflict, Unavailable
 from atlas.memory import Applied, Change, Record
 from atlas.planning import Plan, Planner, Row, View
@@ -92,6 +92,7 @@ def _hub_notes(view: View) -> Plan:
 TASKS: Mapping[str, Task] = {
     "usage": Task(usage.plan, always=True),
     "clusters": Task(_hub_notes),
+    "forget": Task(forgetting.upkeep, daily=True),
 }
 
 

@@ -90,3 +90,47 @@ def test_status_and_validate_name_a_misspelt_setting(repo):
         assert [f.kind for f in engine.status()["findings"]] == ["setting"]
         assert [f.kind for f in engine.validate()] == ["setting"]
         assert engine.validate(["a.md"]) == []
+
+
+# ------------------------------------------------------------------------- forgetting
+
+
+def test_a_table_of_numbers_goes_over_its_defaults(tmp_path):
+    found = load(tmp_path, "[forget]\nhalf_life = { episode = 7, recipe = 12.5 }\n[forget.budgets]\nworking = 2000\n")
+    assert found.forget_half_life == {**config.Config(tmp_path).forget_half_life, "episode": 7, "recipe": 12.5}
+    assert found.forget_budgets == {"working": 2000, "long_term": 0, "user": 0}
+    assert found.forget_thresholds == {}
+    assert config.strangers(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ('half_life = "long"', "forget.half_life is a table of numbers, such as `half_life = { fact = 1 }`"),
+        ("half_life = { fact = 0 }", "forget.half_life.fact cannot be 0; it is a number from 0.01 on"),
+        ("half_life = { fact = true }", "forget.half_life.fact cannot be True"),
+        ("half_life = { fact = inf }", "forget.half_life.fact cannot be inf"),
+        ("thresholds = { L2 = 1 }", "forget.thresholds.L2 is no setting; forget.thresholds takes L1, L0, tombstone"),
+        ("thresholds = { L0 = nan }", "forget.thresholds.L0 cannot be nan"),
+        ("budgets = { hot = 1 }", "forget.budgets.hot is no setting; forget.budgets takes working, long_term, user"),
+        ("budgets = { user = -1 }", "forget.budgets.user cannot be -1; it is a number from 0 on"),
+        ("tiers = [1, 2]", "forget.tiers is a table of numbers, such as `tiers = { working = 1 }`"),
+        ('policy = "sm2"', "forget.policy cannot be 'sm2'"),
+        ("enabled = 1", "forget.enabled cannot be 1"),
+        ("most_share = 1.5", "forget.most_share cannot be 1.5"),
+        ("idle_days = -1", "forget.idle_days cannot be -1"),
+        ("new_days = inf", "forget.new_days cannot be inf"),
+        ('folders = "inbox/"', "forget.folders cannot be 'inbox/'"),
+        ('folders = ["../other"]', "forget.folders cannot be"),
+        ('folders = ["/inbox"]', "forget.folders cannot be"),
+    ],
+)
+def test_a_setting_of_forgetting_that_cannot_be_meant_is_named(tmp_path, setting, said):
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, f"[forget]\n{setting}\n")
+    assert said in str(caught.value)
+
+
+def test_folders_that_may_be_forgotten_are_prefixes(tmp_path):
+    found = load(tmp_path, '[forget]\nfolders = ["inbox", "./chats/old/", "."]\n')
+    assert found.forget_folders == ("inbox/", "chats/old/", "")

@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "changed": ("history", "Show what changed since a date or a commit."),
     "undo": ("history", "Revert a commit of Atlas by a new commit."),
     "restore": ("history", "Bring a memory, or its detail, back from history."),
+    "forget": ("forget", "Let the least active memories, or those named, step down one rung, in one commit."),
     "maintain": ("upkeep", "Run the upkeep that is due, each task as a commit."),
     "eval": ("upkeep", "Run the vault's own checks in evals/."),
     "merge": ("merge", "Merge notes that Git left in conflict, or repair marks that slipped in."),
