@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
-from atlas import ladder, tokens
+from atlas import ladder, tokens, tombstones
 from atlas.config import FORGET_POLICIES
 from atlas.decay import Clock, Life, Rules, day_of, rules
 from atlas.errors import NotText, Protected, Unparsable, UsageError
@@ -25,6 +25,7 @@ from atlas.planning import Plan, Row, View
 from atlas.profiles import Profile
 from atlas.source import decode
 from atlas.survey import blob_id, text_id
+from atlas.tombstones import Tombstone
 
 Count = Callable[[str], int]
 
@@ -316,8 +317,9 @@ def _buried(view: View, steps: Sequence[_Step]) -> list[Change]:
     """The memories removed, and a line for each in one file of tombstones."""
     day = f"{view.now:%Y-%m-%d}"
     removed = [Change(s.profile.path, None, blob_id(s.data), s.profile.id, s.profile.label) for s in steps]
-    lines = "".join(ladder.tombstone(s.profile.id, s.profile.path, _full(s), day) for s in steps).encode()
-    path = f"{ladder.TOMBSTONES}/{day}-{hashlib.sha256(lines).hexdigest()[:8]}.jsonl"
+    stones = (Tombstone(s.profile.id, s.profile.path, _full(s), day) for s in steps)
+    lines = "".join(stone.line for stone in stones).encode()
+    path = f"{tombstones.FOLDER}/{day}-{hashlib.sha256(lines).hexdigest()[:8]}.jsonl"
     there = view.read(path)
     if there == lines:  # the same memories, brought back and forgotten again on one day
         return removed

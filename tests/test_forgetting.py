@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlas import forgetting, ladder, markdown
+from atlas import forgetting, markdown, tombstones
 from atlas.config import Config
 from atlas.errors import Protected, UsageError
 from atlas.memory import HUB, Rung, Use
@@ -118,9 +118,9 @@ def test_a_memory_goes_down_one_rung_a_run_to_a_line_that_says_it_was_here():
         "memories/2026/01/heron-1.md",
         "archive/2026/01/heron-1.md",
     ]
-    (line,) = ladder.tombstones(kept[0].data)
+    (stone,) = tombstones.read(kept[0].data)
     assert kept[0].path.startswith("archive/tombstones/2026-06-01-")
-    assert (line["id"], line["path"], line["full"]) == (row.id, row.path, blob_id(text(1)))
+    assert (stone.id, stone.path, stone.full) == (row.id, row.path, blob_id(text(1)))
     assert found.groups == ((0, 1),)
 
 
@@ -195,7 +195,7 @@ def test_all_tombstones_of_a_run_stand_in_one_file():
     rows = [memory(n, detail="", age=300, meta={"rung": "L0", "full": f"{n:040d}"}) for n in range(3)]
     found = forgetting.plan(view(rows))
     (kept,) = [change for change in found.changes if change.data is not None]
-    assert [line["full"] for line in ladder.tombstones(kept.data)] == [f"{n:040d}" for n in range(3)]
+    assert [stone.full for stone in tombstones.read(kept.data)] == [f"{n:040d}" for n in range(3)]
     assert found.groups == ((0, 1, 2, 3),)
     again = forgetting.plan(view(rows, files={kept.path: kept.data}))
     assert [change.data for change in again.changes] == [None] * 3
