@@ -95,6 +95,9 @@ class Config:
 #: Settings that are whole numbers, and the least each may be.
 _LEAST = {"max_note_bytes": 1, "view_tokens": 0, "warm_tokens": 0}
 
+#: Settings that are on or off.
+_SWITCHES = frozenset({"commit", "download", "upkeep_on_merge", "upkeep_on_watch", "foresee", "forget_enabled"})
+
 #: Where each setting of `atlas.toml` goes: section, key → field of Config.
 _KEYS: Mapping[str, Mapping[str, str]] = {
     "vault": {"ignore": "ignore", "max_note_bytes": "max_note_bytes"},
@@ -108,8 +111,6 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
     "llm": {"model": "llm_model", "api_base": "llm_api_base"},
     "git": {"commit": "commit", "timeout_seconds": "git_seconds"},
     "upkeep": {"on_merge": "upkeep_on_merge", "on_watch": "upkeep_on_watch", "timeout_seconds": "upkeep_seconds"},
-    "forget": {"folders": "forget_folders"},
-    "upkeep": {"on_merge": "upkeep_on_merge", "timeout_seconds": "upkeep_seconds"},
     "hooks": {"seconds": "hooks_seconds"},
     "share": {"private": "private"},
     "index": {"lock_seconds": "lock_seconds"},
@@ -238,8 +239,7 @@ def _checked(file: Path, where: str, name: str, value: Any) -> Any:
         and "@" not in value
     ):  # no passwords in a file
         return value.strip()
-    if name in {"commit", "download", "upkeep_on_merge", "upkeep_on_watch", "foresee"} and isinstance(value, bool):
-    if name in {"commit", "download", "upkeep_on_merge", "foresee", "forget_enabled"} and isinstance(value, bool):
+    if name in _SWITCHES and isinstance(value, bool):
         return value
     if type(value) is int and value >= _LEAST.get(name, value + 1):
         return value

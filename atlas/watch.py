@@ -26,6 +26,7 @@ from atlas.sightings import PATIENCE, Debounce
 from atlas.standing import Post
 from atlas.survey import Survey, survey
 
+Tend = Callable[[], Sequence[str]]
 _DAY = 86_400.0
 #: The longest pause after errors and refusals, in seconds.
 _LONGEST = 60.0
@@ -58,6 +59,9 @@ class Pace:
     tend: float = 600.0
 
 
+USUAL = Pace()
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something to tell: start, refresh, error, degraded, events, root-missing, back, note, stop.
@@ -79,20 +83,10 @@ class Event:
 
 
 class Watcher:
-    """Watches one vault. Everything runs in the thread that calls `run`; `stop` may be called from any, or a signal.
+    """Watches one vault, in the thread that calls `run`; `stop` may be called from any. `tend` runs what upkeep is due."""
 
-    `tend` runs the upkeep that is due; what it gives back is told as notes.
-    """
-
-    def __init__(
-        self,
-        config: Config,
-        tell: Callable[[Event], None],
-        pace: Pace | None = None,
-        tend: Callable[[], Sequence[str]] | None = None,
-    ) -> None:
-        self._config, self._tell, self._pace = config, tell, pace or Pace()
-        self._tend = tend or tuple[str, ...]
+    def __init__(self, config: Config, tell: Callable[[Event], None], pace: Pace = USUAL, tend: Tend = tuple) -> None:
+        self._config, self._tell, self._pace, self._tend = config, tell, pace, tend
         self._calls: SimpleQueue[float] = SimpleQueue()
         self._stopping = False
         self._debounce = Debounce(self._pace.quiet, self._pace.most)
@@ -301,7 +295,7 @@ class Watcher:
             for line in self._tend() if self._config.upkeep_on_watch else ():
                 self._say("note", message=line)
         except Exception as err:  # noqa: BLE001 - as in `_look`
-            self._wrong(str(err) if isinstance(err, AtlasError) else f"{type(err).__name__}: {err}")
+            self._failed(err, "refresh")
 
     # --------------------------------------------------------------- what can go wrong
 

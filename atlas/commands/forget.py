@@ -11,7 +11,7 @@ from atlas.commands._door import Door, emit, json_option, outcome
 from atlas.config import FORGET_POLICIES
 
 if TYPE_CHECKING:
-    from atlas.engine import Forgotten
+    from atlas.judging import Forgotten
     from atlas.planning import Row
 
 _COLUMNS = ("memory", "from", "to", "activity", "importance", "days", "reads", "half-life", "reason")

@@ -1,0 +1,117 @@
+"""The verbs that judge memories: what was of use, what is wrong, what is let go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ulid import ULID
+
+from atlas import config, edits, feedback, forgetting, journal, upkeep, vault
+from atlas.catalog import Card, Catalog
+from atlas.errors import UsageError
+from atlas.ingest import Draft, Request, plan_batch
+from atlas.memory import Applied, Record
+from atlas.overview import Overview
+from atlas.planning import Row
+from atlas.tending import TendingEngine
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What became of feedback: the memory, and the id of the one that took its place, "" if none did."""
+
+    id: str
+    corrected_by: str
+    applied: Applied
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What forgetting did, or would do: a row per memory. `stops` says why nothing was done before somebody says yes.
+
+    `left` are files that were edited meanwhile, so that their memories stay; `notes` what a person should know.
+    """
+
+    plan: tuple[Row, ...]
+    applied: Applied
+    stops: str = ""
+    left: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class JudgingEngine(TendingEngine):
+    """The part of the façade that judges memories."""
+
+    def feedback(self, name: str, *, good: bool, correction: str = "") -> Judged:
+        """Say of a memory that it was of use, or that it is wrong, and perhaps what is right.
+
+        Praise makes it more important; a complaint less, and contested. A correction becomes a memory of its own that
+        takes the other's place, in the same commit. Raises UsageError for a correction of what is good.
+        """
+        if good and correction:
+            raise UsageError("What is good needs no correction: say it is wrong, or leave the text out.")
+        made: list[str] = []
+
+        def attempt() -> Applied:
+            with self._hand.lock(), self._index.reader() as reader:
+                catalog = Catalog(reader.con, self.config.scope)
+                card = catalog.find(name)
+                data = self._read_bytes(card.path)
+                if correction:
+                    draft = self._drafted(catalog, card, correction)
+                    changes = [*feedback.corrected(card, data, draft, config.now())]
+                    made[:] = [card.id, draft.id]
+                else:
+                    changes = [feedback.praised(card, data) if good else feedback.contested(card, data)]
+                    made[:] = [card.id]
+                subject = f"{'Praise' if good else 'Correct' if correction else 'Doubt'} {card.label}"
+                record = Record(
+                    "feedback", subject, "good" if good else "wrong", self.config.actor, memories=tuple(made)
+                )
+                return self._hand.apply(self._hand.checked(changes, reader), record)
+
+        applied = edits.retried(attempt)
+        journal.note(self.config, journal.GOOD if good else journal.WRONG, made[:1])
+        return Judged(made[0], made[1] if made[1:] else "", applied)
+
+    def _drafted(self, catalog: Catalog, card: Card, text: str) -> Draft:
+        """The memory a correction becomes: of the kind and tags of the one it corrects, beside it in its scope."""
+        head, found, _ = f"/{card.path}".partition("/memories/")
+        request = Request(text, kind=card.kind, tags=card.tags, scope=head.strip("/") if found else None, whole=True)
+        plan = plan_batch(
+            [replace(request, scope=self._scope(request.scope))],
+            now=config.now(),
+            new_id=lambda: str(ULID()),
+            taken=vault.names_taken(self.config),
+            stored=catalog.with_text,
+            related=lambda _: (),
+            total=catalog.count(),
+        )
+        if not plan.drafts:
+            raise UsageError(f"This is remembered already: see `atlas show {plan.duplicates[0]}`.")
+        return plan.drafts[0]
+
+    def forget(
+        self,
+        names: Sequence[str] = (),
+        *,
+        policy: str | None = None,
+        limit: int | None = None,
+        dry_run: bool = False,
+        yes: bool = False,
+    ) -> Forgotten:
+        """Let the least active memories, or those named, step down one rung, in one commit.
+
+        `yes` also does what would stop and ask. Raises Protected if one that is named must stay, GitRefused where no
+        commit can be made now, Unavailable while upkeep runs.
+        """
+        look = Overview(self.config, self._index, self._tended(), self._read_or_none)
+        with upkeep.alone(self.config.state):
+            paths = [self._card(name).path for name in names]
+            plan = forgetting.plan(look.view(), names=paths, policy=policy, limit=limit)
+            stops = "" if yes else plan.stops
+            if dry_run or stops or not plan.changes:
+                return Forgotten(plan.rows, Applied(()), stops, notes=plan.notes)
+            applied, left = upkeep.applied(plan, self._tend)
+        return Forgotten(plan.rows, applied, left=left, notes=plan.notes)
