@@ -86,6 +86,19 @@ class Catalog:
         (path,) = only_row(self._con, query, [id, id])
         return path or ""
 
+    def owners(self, ids: Collection[str]) -> dict[str, str]:
+        """The paths that have these ids anywhere in the vault, by id."""
+        self._con.register("wanted", {"id": np.array(sorted(ids), dtype=object)})
+        query = (
+            "SELECT id, min(path) FROM ("
+            "SELECT w.id, l.path FROM listing l JOIN notes n USING (note) JOIN wanted w ON w.id = n.id "
+            "UNION ALL SELECT w.id, l.path FROM listing l JOIN wanted w ON w.id = l.ident) GROUP BY id"
+        )
+        try:
+            return dict(self._con.execute(query).fetchall()) if ids else {}
+        finally:
+            self._con.unregister("wanted")
+
     def known(self) -> list[Known]:
         """What every note answers to."""
         where, bound = Filters(self._scope).sql()

@@ -5,7 +5,7 @@ It refuses; it never mends. Nothing is written unless every change of the set pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from atlas import markdown
@@ -18,15 +18,15 @@ from atlas.paths import check_path
 class Known(Protocol):
     """What the gate has to know of the vault as it is."""
 
-    def owner(self, id: str) -> str:
-        """The path that has this id, or ""."""
+    def owners(self, ids: Collection[str]) -> Mapping[str, str]:
+        """The paths that have these ids, by id."""
         ...
 
 
 def check(changes: Sequence[Change], scope: Scope, known: Known, read: Callable[[str], bytes | None]) -> None:
     """Raise OutsideVault, SecretFound or DuplicateId if any change may not be made; `read` gives the bytes on disk."""
-    claimed: dict[str, str] = {}
     leaving = frozenset(change.path for change in changes if change.data is None)
+    ids: dict[str, str] = {}
     for change in changes:
         check_path(change.path, existing=change.before is not None)
         if not scope.contains(change.path):
@@ -34,7 +34,9 @@ def check(changes: Sequence[Change], scope: Scope, known: Known, read: Callable[
         if change.data is not None:
             text = markdown.decode(change.data).text
             _check_secrets(change, text, read)
-            _check_id(change, text, claimed, known, leaving)
+            id = markdown.parse(text, change.path).meta.get("id")
+            ids[change.path] = id if isinstance(id, str) else ""
+    _check_ids(ids, known, leaving)
 
 
 def _check_secrets(change: Change, text: str, read: Callable[[str], bytes | None]) -> None:
@@ -49,12 +51,12 @@ def _check_secrets(change: Change, text: str, read: Callable[[str], bytes | None
             raise SecretFound(change.path, line, kind)
 
 
-def _check_id(change: Change, text: str, claimed: dict[str, str], known: Known, leaving: Collection[str]) -> None:
-    """No id twice; a file that leaves gives its id to the one it becomes."""
-    id = markdown.parse(text, change.path).meta.get("id")
-    if not isinstance(id, str) or not id:
-        return
-    for path in (claimed.get(id, ""), known.owner(id)):
-        if path and path != change.path and path not in leaving:
-            raise DuplicateId(id, [path])
-    claimed[id] = change.path
+def _check_ids(ids: Mapping[str, str], known: Known, leaving: Collection[str]) -> None:
+    """No id twice; a file that leaves gives its id to the one it becomes. `ids` are those the changes write, by path."""
+    claimed: dict[str, str] = {}
+    owners = known.owners({id for id in ids.values() if id})  # at once: one by one, 2,000 take longer than to write
+    for path, id in ids.items():
+        for other in (claimed.get(id, ""), owners.get(id, "")):
+            if id and other and other != path and other not in leaving:
+                raise DuplicateId(id, [other])
+        claimed[id] = path
