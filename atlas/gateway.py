@@ -52,7 +52,7 @@ def _check_secrets(change: Change, text: str, read: Callable[[str], bytes | None
 
 
 def _check_ids(ids: Mapping[str, str], known: Known, leaving: Collection[str]) -> None:
-    """No id twice; a file that leaves gives its id to the one it becomes. `ids` are those the changes write, by path."""
+    """No id twice; a file that leaves gives its id to the one it becomes. `ids` are those to be written, by path."""
     claimed: dict[str, str] = {}
     owners = known.owners({id for id in ids.values() if id})  # at once: one by one, 2,000 take longer than to write
     for path, id in ids.items():

@@ -83,7 +83,7 @@ class Event:
 
 
 class Watcher:
-    """Watches one vault, in the thread that calls `run`; `stop` may be called from any. `tend` runs what upkeep is due."""
+    """Watches one vault, in the thread that calls `run`; `stop` may be called from any. `tend` runs upkeep."""
 
     def __init__(self, config: Config, tell: Callable[[Event], None], pace: Pace = USUAL, tend: Tend = tuple) -> None:
         self._config, self._tell, self._pace, self._tend = config, tell, pace, tend
