@@ -273,16 +273,14 @@ class MemoryEngine(JudgingEngine):
         """
         repository = self._under_git()
         with self._hand.lock():
-            changes, record = past.undo(repository, commit, self._read_or_none, only)
-            return self._hand.apply(changes, replace(record, actor=self.config.actor)), list(record.memories)
+            return self._brought_back(*past.undo(repository, commit, self._read_or_none, only))
 
     def restore(self, name: str) -> tuple[Applied, list[str]]:
         """Bring a memory that is gone, or the detail one has lost, back from history."""
         repository = self._under_git()
         with self._hand.lock():
             plan = thaw.plan(repository, self.config.root, name, self._card, self._read_or_none)
-            changes, record = plan or past.restore(repository, name, self._card, self._read_or_none)
-            return self._hand.apply(changes, replace(record, actor=self.config.actor)), list(record.memories)
+            return self._brought_back(*(plan or past.restore(repository, name, self._card, self._read_or_none)))
 
     # ---------------------------------------------------------------- bundles
 

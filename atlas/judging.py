@@ -11,7 +11,7 @@ from atlas import config, edits, feedback, forgetting, journal, upkeep, vault
 from atlas.catalog import Card, Catalog
 from atlas.errors import UsageError
 from atlas.ingest import Draft, Request, plan_batch
-from atlas.memory import Applied, Record
+from atlas.memory import Applied, Change, Record
 from atlas.overview import Overview
 from atlas.planning import Row
 from atlas.tending import TendingEngine
@@ -115,3 +115,14 @@ class JudgingEngine(TendingEngine):
                 return Forgotten(plan.rows, Applied(()), stops, notes=plan.notes)
             applied, left = upkeep.applied(plan, self._tend)
         return Forgotten(plan.rows, applied, left=left, notes=plan.notes)
+
+    def _brought_back(self, changes: Sequence[Change], record: Record) -> tuple[Applied, list[str]]:
+        """Make what brings memories back; what became of that, and their ids.
+
+        It counts as reading them: else upkeep would forget the next day what somebody has just asked for.
+        """
+        applied = self._tend(changes, record)
+        paths = {change.path for change in changes if change.data is not None}
+        with self._catalog() as catalog:
+            journal.note(self.config, journal.SHOW, [card.id for card in catalog.cards() if card.path in paths])
+        return applied, list(record.memories)
