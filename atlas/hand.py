@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
@@ -166,21 +167,23 @@ class Hand:
     def _write(self, changes: Sequence[Change]) -> None:
         """Write all files, or none: a conflict puts back what was written so far."""
         undo: list[Change] = []
+        folders: set[Path] = set()
         try:
             for change in changes:
                 before = self._on_disk(change.path) if change.before is not None else None
-                self._write_one(change)
+                self._write_one(change, folders)
                 undo.append(_reverse(change, before))
+            vault.settle(folders)
         except BaseException:  # a conflict, a full disk or Ctrl-C: whichever it was, half of it must not stay
             for change in reversed(undo):
                 self._write_one(change)
             raise
 
-    def _write_one(self, change: Change) -> None:
+    def _write_one(self, change: Change, folders: set[Path] | None = None) -> None:
         if change.data is not None:
-            vault.write(self.config, change.path, change.data, change.before)
+            vault.write(self.config, change.path, change.data, change.before, folders)
         elif change.before is not None:
-            vault.remove(self.config, change.path, change.before)
+            vault.remove(self.config, change.path, change.before, folders)
 
     def _commit(self, intention: pending.Intention, changes: Sequence[Change]) -> Applied:
         if self._stuck:

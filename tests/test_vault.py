@@ -103,6 +103,15 @@ def test_create_read_replace_remove(config):
     assert leftovers(config.root) == []
 
 
+def test_many_files_leave_it_to_their_writer_to_settle_each_folder_once(config):
+    folders: set[Path] = set()
+    for name in ("a", "b"):
+        vault.write(config, f"d/{name}.md", b"one", None, folders)
+        vault.remove(config, f"d/{name}.md", blob_id(b"one"), folders)
+    assert folders == {config.root / "d"}
+    vault.settle(folders)
+
+
 def test_nothing_is_overwritten_by_a_new_file(config):
     (config.root / "a.md").write_bytes(b"theirs")
     with pytest.raises(Conflict) as caught:
