@@ -17,6 +17,7 @@ from functools import cache
 
 from atlas import ladder, tokens, tombstones
 from atlas.config import FORGET_POLICIES
+from atlas.dates import when
 from atlas.decay import Clock, Life, Rules, day_of, rules
 from atlas.errors import NotText, Protected, Unparsable, UsageError
 from atlas.memory import HUB, Change, Record, Rung, Use
@@ -92,9 +93,9 @@ class _Judge:
         self.view, self.rules = view, by
         self.profiles = view.profiles()
         self._usage = view.usage()
-        created = [p.created / _MICROSECONDS for p in self.profiles if p.created is not None]
+        stored = [day for profile in self.profiles for day in _days(profile)]
         read = [_day(day) for use in self._usage.values() for day in use.days]
-        self.clock = Clock([*created, *filter(None, read)], day_of(view.now), view.config.forget_idle_days)
+        self.clock = Clock([*stored, *filter(None, read)], day_of(view.now), view.config.forget_idle_days)
 
     # ------------------------------------------------------------------- how alive
 
@@ -102,8 +103,12 @@ class _Judge:
         """What the policy looks at, on the vault's clock."""
         use = self._usage.get(profile.id, Use())
         read, wrong = ([self.clock.at(d) for d in map(_day, days) if d is not None] for days in (use.days, use.wrong))
-        created = self.clock.today if profile.created is None else self.clock.at(profile.created / _MICROSECONDS)
-        return Life(profile.importance, created, tuple(read), tuple(wrong), use.reads)
+        return Life(profile.importance, self._stored(profile), tuple(read), tuple(wrong), use.reads)
+
+    def _stored(self, profile: Profile) -> float:
+        """When it came into the vault, on its clock; undated is now."""
+        days = _days(profile)
+        return self.clock.at(max(days)) if days else self.clock.today
 
     def score(self, profile: Profile) -> float:
         """Its activity."""
@@ -155,7 +160,9 @@ class _Judge:
         """Its activity, if that is low enough for any step from where it stands."""
         if not profile.readable or profile.created is None or profile.pinned or profile.kind == HUB:
             return None
-        lower = _ORDER[_ORDER.index(profile.rung) + 1 :]
+        lower = [rung for rung in _ORDER[_ORDER.index(profile.rung) + 1 :] if self.may(profile, rung)]
+        if not lower:
+            return None
         score = self.score(profile)
         return score if score < max(self.rules.thresholds[rung] for rung in lower) and not self.rests(profile) else None
 
@@ -167,14 +174,20 @@ class _Judge:
         if data is None or text_id(data) != profile.blob:  # edited since the index looked: next time
             return None
         try:
+            # Writing the lower rung costs five times what looking which it would be does.
+            if not self._due(profile, ladder.below(data), score, reason):
+                return None
             to, new = self._lower(data)
         except (NotText, Unparsable):
             return None
-        threshold = self.rules.thresholds[to]
-        if not self.may(profile, to) or not (reason or score < threshold):
+        if not self._due(profile, to, score, reason):
             return None
-        said = reason or f"activity {score:.3f} is below {threshold:g}"
+        said = reason or f"activity {score:.3f} is below {self.rules.thresholds[to]:g}"
         return _Step(profile, data, to, new, said, self.inputs(profile))
+
+    def _due(self, profile: Profile, to: Rung, score: float, reason: str) -> bool:
+        """Whether it may, and is to, go down to this rung."""
+        return self.may(profile, to) and (bool(reason) or score < self.rules.thresholds[to])
 
     def _lower(self, data: bytes) -> tuple[Rung, bytes | None]:
         """The next rung at which the file is smaller, and the file then. A few words are no shorter as a label."""
@@ -353,6 +366,15 @@ def _first(steps: Iterator[_Step], limit: int | None) -> Iterator[_Step]:
         if limit is not None and place >= limit:
             return
         yield step
+
+
+def _days(profile: Profile) -> list[float]:
+    """When a memory was created and recorded: what was said a year ago and stored today is new. [] if undated."""
+    if profile.created is None:
+        return []
+    recorded = profile.meta.get("recorded_at")
+    moment = when(recorded) if isinstance(recorded, str) else None
+    return [profile.created / _MICROSECONDS, *([day_of(moment)] if moment else [])]
 
 
 @cache

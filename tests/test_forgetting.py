@@ -245,6 +245,16 @@ def test_what_was_read_or_stored_lately_rests_on_the_vaults_own_clock():
     assert forgetting.plan(view([(row, data)], usage=late, forget_new_days=10.0, **low)).rows
 
 
+def test_what_was_said_long_ago_and_stored_today_is_new():
+    row, data = memory(1, meta={"recorded_at": "2026-05-25T10:00:00Z"})
+    assert forgetting.plan(view([(row, data)])).rows == ()
+    row, data = memory(1, meta={"recorded_at": "2026-04-01"})
+    (found,) = forgetting.plan(view([(row, data)])).rows
+    assert found.inputs["days"] == 61.5
+    row, data = memory(1, age=60, meta={"recorded_at": "2019-04-01"})
+    assert forgetting.plan(view([(row, data)])).rows[0].inputs["days"] == 60
+
+
 def test_a_pause_is_no_age():
     """Nothing stored or read for a year: only `idle_days` of it count."""
     rows = [memory(n, age=366 + n, detail="") for n in range(5)]
