@@ -32,8 +32,8 @@ from atlas.catalog import Catalog
 from atlas.errors import NotFound, UsageError
 from atlas.hand import Hand
 from atlas.ingest import Request, plan_batch
-from atlas.judging import JudgingEngine
 from atlas.memory import Applied, Entry, Finding, Memory, Record, Scope
+from atlas.purging import PurgingEngine
 from atlas.survey import survey
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class Imported:
     applied: Applied
 
 
-class MemoryEngine(JudgingEngine):
+class MemoryEngine(PurgingEngine):
     """An opened vault. Safe to use from threads; several engines in several processes may share a vault.
 
     `scope` is a capability: an engine opened with one neither finds, reads nor writes anything outside it.

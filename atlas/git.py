@@ -272,7 +272,7 @@ class Repository:
         wanted = [id for id in dict.fromkeys(ids) if _ID.fullmatch(id)]
         for start in range(0, len(wanted), _BATCH):
             data = "\n".join(wanted[start : start + _BATCH]).encode() + b"\n"
-            yield from _batch(self.run("cat-file", "--batch", data=data))
+            yield from batch(self.run("cat-file", "--batch", data=data))
 
 
 def is_kept(path: str) -> bool:
@@ -291,7 +291,7 @@ def _common(git_dir: Path) -> Path:
     return (git_dir / text_of(file.read_bytes()).strip()).resolve() if file.is_file() else git_dir
 
 
-def _batch(out: bytes) -> Iterator[tuple[str, bytes]]:
+def batch(out: bytes) -> Iterator[tuple[str, bytes]]:
     """The objects in the output of `cat-file --batch`: a header line, so many bytes, a line end."""
     at = 0
     while at < len(out):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 FOLDER = "cache"
 _VERSION = 1
 _LISTED = 12
+#: This file names the time since the last purge: what a session knew before is not to be written again.
+_ERA = "purged"
 #: So many sessions are kept, those used last.
 _FILES = 200
 #: What reading a state raises that is none.
@@ -54,7 +57,7 @@ class Kept:
     """The state of a session.
 
     `text` is the last view, `previous` are its items in order; `shown` has their paths and blob ids, `names` what each
-    is called there. `asked` is when the last view was, in seconds since 1970.
+    is called there. `asked` is when the last view was, in seconds since 1970; `era` see `renew`.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Kept:
     names: dict[str, str] = field(default_factory=dict)
     text: str = ""
     counts: Counts = field(default_factory=Counts)
+    era: str = ""
 
 
 def load(config: Config, name: str) -> Kept:
@@ -77,11 +81,13 @@ def load(config: Config, name: str) -> Kept:
         state = json.loads(place(config, name).read_bytes())
         if (state["version"], state["name"], state["scope"]) == (_VERSION, name, config.scope.prefix):
             return _restored(config, state)
-    return Kept(name, config.scope.prefix, frame.fence(), Tiers(*_room(config)), Prefetcher())
+    return Kept(name, config.scope.prefix, frame.fence(), Tiers(*_room(config)), Prefetcher(), era=_era(config))
 
 
 def save(config: Config, kept: Kept) -> None:
-    """Write it, whole or not at all."""
+    """Write it, whole or not at all; nothing of before a purge is written after it."""
+    if is_past(config, kept):
+        return
     file = place(config, kept.name)
     file.parent.mkdir(parents=True, exist_ok=True)
     state = {
@@ -107,6 +113,25 @@ def save(config: Config, kept: Kept) -> None:
 def forget(config: Config, name: str) -> None:
     """Remove what a session kept."""
     place(config, name).unlink(missing_ok=True)
+
+
+def renew(config: Config) -> None:
+    """Let every session begin anew, in other processes too: a memory is purged, and no copy may come back."""
+    vault.write_elsewhere(config.state / _ERA, secrets.token_hex(8).encode())
+    for file in _by_use(config):
+        file.unlink(missing_ok=True)
+
+
+def is_past(config: Config, kept: Kept) -> bool:
+    """Whether a memory was purged since this state began."""
+    return kept.era != _era(config)
+
+
+def _era(config: Config) -> str:
+    try:
+        return (config.state / _ERA).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def place(config: Config, name: str) -> Path:
@@ -220,4 +245,5 @@ def _restored(config: Config, state: Mapping[str, Any]) -> Kept:
         text=str(state["text"]),
         names={str(id): str(name) for id, name in state["names"].items()},
         counts=Counts(**{name: int(state["counts"][name]) for name in Counts.__slots__}),
+        era=_era(config),
     )

@@ -86,6 +86,7 @@ class Session:
         if budget < 0 or order not in (STABLE, RELEVANCE):
             raise UsageError("A view wants a budget of 0 tokens or more, and the order stable or relevance.")
         past = as_of is not None
+        self.renew()
         with self._mutex:
             with self._ask(query, as_of=as_of, **narrowed) as asked:
                 gathered = self._gather(asked, budget, past=past)
@@ -144,6 +145,13 @@ class Session:
         with self._mutex:
             kept.forget(self._config, self.name)
             self._begin()
+
+    def renew(self) -> None:
+        """Begin anew if a memory was purged since this began: its text may be in what is held ready."""
+        if kept.is_past(self._config, self._kept):
+            self._after.close()
+            with self._mutex:
+                self._begin()
 
     # --------------------------------------------------------------- gathering
 

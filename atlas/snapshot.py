@@ -77,6 +77,11 @@ class Index:
         """What the folder's last look passed over: links, unreadable folders, names that are no text."""
         return self._folder.look().skipped
 
+    def texts(self) -> list[tuple[str, str]]:
+        """Every text in the index as it is on disk: where it stands, and the text."""
+        with self._mutex, self._explained(), self._store.open():
+            return list(self._store.texts())
+
     def generation(self) -> str:
         """What identifies the present state of the index."""
         return self._store.generation()

@@ -154,6 +154,14 @@ class Store:
             self._detach()
             return False
 
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Every text in every row: where it stands ("notes.label"), and the text. Call while the database is open."""
+        where = "database_name = 'disk' AND data_type = 'VARCHAR'"
+        query = f"SELECT table_name, column_name FROM duckdb_columns() WHERE {where}"
+        for table, column in self.con.execute(query).fetchall():
+            rows = self.con.execute(f"SELECT DISTINCT {column} FROM {table} WHERE {column} <> ''").fetchall()
+            yield from ((f"{table}.{column}", text) for (text,) in rows)
+
     def generation(self) -> str:
         """What the last writer left beside the database: changes whenever its rows do. Needs no lock."""
         try:
