@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from atlas import kept, ladder, markdown, objects, rewriting, usage, vault, versions
+from atlas import kept, markdown, objects, rewriting, tombstones, usage, vault, versions
 from atlas.config import Config
 from atlas.errors import GitRefused, NotText
 from atlas.git import Repository
@@ -234,7 +234,7 @@ def is_edited(repo: Repository, full: str) -> bool:
     path = repo.own(full)
     if path is None:
         return False
-    listed = is_record(path) and path.startswith((f"{usage.FOLDER}/", f"{ladder.TOMBSTONES}/"))
+    listed = is_record(path) and path.startswith((f"{usage.FOLDER}/", f"{tombstones.FOLDER}/"))
     return listed or bool(_HUB.fullmatch(path))
 
 
