@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -163,10 +163,14 @@ def finished(config: Config) -> None:
 # ------------------------------------------------------------------ planning
 
 
-def case(repo: Repository, past: Past, found: Versions) -> Case:
-    """The case against these versions of memories; reads every blob once, for who else says the same."""
-    texts = [text for data in found.contents.values() for text in _texts(data)]
-    called = [text for data in found.contents.values() for text in _called(data)]
+def case(repo: Repository, past: Past, found: Versions, here: Iterable[bytes] = ()) -> Case:
+    """The case against these versions of memories; reads every blob once, for who else says the same.
+
+    `here` is what lies in the folder, which a filter (LFS, encryption) may keep out of the blobs.
+    """
+    every = {*found.contents.values(), *here}
+    texts = [text for data in every for text in _texts(data)]
+    called = [text for data in every for text in _called(data)]
     stems = [Path(path).stem for path in found.paths]
     bare = Case(
         ids=tuple(sorted(found.ids)),
@@ -183,12 +187,8 @@ def case(repo: Repository, past: Past, found: Versions) -> Case:
 
 def _shared(repo: Repository, past: Past, told: Case) -> Case:
     """The case, with who else says some of the same."""
-    paths: dict[str, str] = {}
-    shared: set[int] = set()
-    for path, blob in past.steps:
-        if told.mark(path, blob) not in told.marks:
-            shared |= told.traces.said(path)
-            paths[blob] = path
+    paths = {blob: path for path, blob in past.steps if told.mark(path, blob) not in told.marks}
+    shared = {run for path in set(paths.values()) for run in told.traces.said(path)}
     sharers: dict[str, frozenset[int]] = {}
     runs: dict[str, Quote] = {}
     for one, content in objects.read(repo, (o for o in past.objects if o.kind == "blob" and o.id in paths)):
@@ -196,7 +196,7 @@ def _shared(repo: Repository, past: Past, told: Case) -> Case:
         data = told.edit(repo.own(path) or path, content) if is_edited(repo, path) else content
         said = told.traces.found(data)
         if said:
-            sharers[one.id if data == content else blob_id(data)] = said
+            sharers[objects.id_of(repo, "blob", data)] = said
             shared |= said
             derived = any(id in str(versions.meta(data).get("derived_from", "")) for id in told.ids)
             more = runs.get(path, Quote(path, 0))
@@ -315,6 +315,8 @@ def forget(config: Config, told: Case) -> None:
     """Remove what is derived and may hold it, but for the index, which its owner rebuilds. All sessions begin anew."""
     kept.renew(config)
     for file in (*config.state.glob("broken-*.duckdb*"), *config.state.glob("*.log")):
+        file.unlink(missing_ok=True)
+    for file in config.state.rglob(f"{vault.TEMPORARY}*"):
         file.unlink(missing_ok=True)
     folder = config.state / "journal"
     for file in folder.glob("*.jsonl") if folder.is_dir() else ():

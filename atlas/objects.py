@@ -82,6 +82,12 @@ def tree(nodes: Iterable[Node]) -> bytes:
     return b"".join(b"%s %s\0%s" % (n.mode.encode(), n.name, bytes.fromhex(n.id)) for n in ordered)
 
 
+def id_of(repo: Repository, kind: str, data: bytes) -> str:
+    """The id that Git gives an object."""
+    content = b"%s %d\0" % (kind.encode(), len(data)) + data
+    return hashlib.new(repo.object_format, content, usedforsecurity=False).hexdigest()
+
+
 class Writer:
     """New objects, gathered and written together. An id is known at once, the object is there after `flush`.
 
@@ -95,8 +101,7 @@ class Writer:
 
     def put(self, kind: str, data: bytes) -> str:
         """Take an object; its id."""
-        content = b"%s %d\0" % (kind.encode(), len(data)) + data
-        id = hashlib.new(self._repo.object_format, content, usedforsecurity=False).hexdigest()
+        id = id_of(self._repo, kind, data)
         if self._writes and id not in self._waiting:
             self._waiting[id] = _header(_KINDS[kind], len(data)) + zlib.compress(data)
             self._size += len(data)

@@ -41,7 +41,7 @@ class PurgingEngine(JudgingEngine):
                 if last is not None:
                     return last
                 raise
-            told = erase.case(repository, before, found)
+            told = erase.case(repository, before, found, self._here(repository, found))
             erase.refuse(repository, self._hand.waiting(), lambda path, blob: told.mark(path, blob) in told.marks)
             if not doing:
                 done = erase.rewritten(repository, before, told, writes=False)
@@ -65,8 +65,15 @@ class PurgingEngine(JudgingEngine):
             here |= {v for card in more for v in self._places(repository, card.path)}
             found = versions.find(repository, before, ids, here)
         if not found.contents:
-            raise NotFound("memory", name, "No commit holds it; `atlas log` shows what history has.")
+            path = self._card(name).path
+            raise UsageError(f"{path} is in no commit: delete the file, then run `atlas index --rebuild`.")
         return found
+
+    def _here(self, repository: Repository, found: Versions) -> list[bytes]:
+        """What lies in the folder of it."""
+        tree = repository.tree() if repository.head() else {}
+        paths = [path for path, blob in tree.items() if (repository.full(path), blob) in found.found]
+        return [data for path in paths if (data := self._read_or_none(path)) is not None]
 
     def _named_by(self, repository: Repository, before: Past, name: str) -> tuple[set[str], set[Version]]:
         try:

@@ -152,9 +152,9 @@ def _unescaped(text: str) -> str:
 def _telling(words: list[str]) -> bool:
     """Whether so few words say something of their own: enough letters, or a word with a digit."""
     size = sum(2 if re.fullmatch(f"[{_CJK}]", word) else len(word) for word in words)
-    if len(words) == 1:
-        return size >= 12 or (size >= 6 and any(map(str.isdigit, words[0])))
-    return size >= 7
+    if any(any(map(str.isdigit, word)) for word in words):
+        return size >= 6
+    return size >= (20 if len(words) == 1 else 12)
 
 
 def _hashed(key: bytes, word: str) -> bytes:

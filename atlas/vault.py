@@ -19,7 +19,8 @@ from atlas.memory import Change
 from atlas.paths import check_path, inside
 from atlas.survey import blob_id
 
-_TEMP = ".atlas-tmp-"
+#: How the names of files begin that are written before they get their own.
+TEMPORARY = ".atlas-tmp-"
 
 
 def read(config: Config, path: str) -> bytes:
@@ -109,7 +110,7 @@ def sweep(config: Config, changes: Sequence[Change] = ()) -> list[str]:
     for folder, names, files in os.walk(config.root):
         names[:] = [n for n in names if not n.startswith(".")]
         for name in files:
-            if name.startswith(_TEMP):
+            if name.startswith(TEMPORARY):
                 Path(folder, name).unlink(missing_ok=True)
                 swept.append(name)
     return swept
@@ -127,7 +128,7 @@ def _finish_swap(config: Config, change: Change) -> None:
 
 def _temporary_name(place: Path) -> str:
     """What the names of a file's own temporary files begin with."""
-    return _TEMP + hashlib.sha256(os.fsencode(place.name)).hexdigest()[:12]
+    return TEMPORARY + hashlib.sha256(os.fsencode(place.name)).hexdigest()[:12]
 
 
 @contextmanager

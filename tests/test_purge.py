@@ -14,7 +14,7 @@ import pytest
 from shell import atlas, spawn
 from support import SIGN, script, write
 
-from atlas import MemoryEngine, erase
+from atlas import MemoryEngine, erase, template
 from atlas.errors import GitRefused, NotFound, UsageError
 from atlas.receipt import State
 
@@ -320,6 +320,75 @@ def test_remotes_are_kept_named_without_a_password_and_with_a_lease(engine, root
     assert "hunter2" not in (root / made.file).read_text()
     git(root, "push", "-q", f"--force-with-lease=main:{had}", "origin", "main")
     assert git(root, "remote").split() == ["origin", "work"]
+
+
+@pytest.mark.parametrize("form", ["sha1", "sha256"])
+def test_a_vault_in_a_folder_of_a_larger_repository(git, tmp_path, form):
+    top = tmp_path / "top"
+    top.mkdir()
+    git(top, "init", "-q", "-b", "main", f"--object-format={form}")
+    git(top, "config", "user.name", "Ada Example")
+    git(top, "config", "user.email", "ada@example.test")
+    write(top, "letter.txt", f"Dear Ada, {MORE}\n")
+    write(top, "memories/other.md", "# The violet lighthouse\n\nIn another folder of this name.\n")
+    git(top, "add", "-A")
+    git(top, "commit", "-qm", "outside")
+    template.create(top / "notes" / "vault")
+    with MemoryEngine(top / "notes" / "vault") as engine:
+        id = engine.ingest(SECRET)[0]
+        engine.append(id, MORE)
+        made = engine.purge(id, yes=True)
+    assert made.clean
+    assert [one.path for one in made.quoted] == ["letter.txt"]
+    assert MORE in (top / "letter.txt").read_text()
+    out = git(top, "cat-file", "--batch-all-objects", "--batch", "--unordered")
+    assert not [word for word in ("xylophone9", "ottokar") if word in out.lower()]
+    assert git(top, "status", "--porcelain") == ""
+    assert git(top, "show", f"HEAD:notes/vault/{made.file}")
+
+
+def test_a_ref_to_the_very_blob_and_a_merge(engine, root, git, memory):
+    (path,) = (path for path in paths(root) if "violet" in path)
+    git(root, "tag", "blob", f"HEAD:{path}")
+    git(root, "checkout", "-qb", "side", "HEAD~2")
+    write(root, "side.md", SIBLING)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "side")
+    git(root, "checkout", "-q", "main")
+    git(root, "merge", "-q", "--no-ff", "-m", "joined", "side")
+    made = engine.purge(memory, yes=True)
+    assert holding(root) == []
+    assert [one.now for one in made.refs if one.ref == "refs/tags/blob"] == [""]
+    assert git(root, "tag") == ""
+    assert len(git(root, "log", "--merges", "-1", "--format=%P").split()) == 2
+    assert git(root, "show", "HEAD:side.md") == SIBLING
+
+
+def test_a_note_that_took_its_path_is_another_and_stays(engine, root, git, memory, notes):
+    (path,) = (path for path in paths(root) if "violet" in path)
+    other = "---\nid: 01JDXK3Q8ZV5T9W2M4N6P8R0S1\n---\n# An owl\n\nIt hoots in the pear tree after supper.\n"
+    notes({path: other})
+    engine.purge(memory, yes=True)
+    assert (root / path).read_text() == other
+    assert holding(root, ("xylophone9", "albatross")) == [], "its name says more, and is the name of another"
+
+
+def test_what_no_commit_holds_is_said(engine, root, git, notes):
+    notes({".gitignore": "/.atlas/\n/loose.md\n"})
+    write(root, "loose.md", SECRET)
+    with pytest.raises(UsageError, match=r"loose\.md is in no commit: delete the file"):
+        engine.purge("loose.md", yes=True)
+
+
+def test_messages_that_only_share_a_word_stay(engine, root, git, memory):
+    write(root, "x.md", "x")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "The violet door, and the keeper of the tower\n\nNothing else.")
+    git(root, "commit", "-q", "--allow-empty", "-m", f"quoted\n\n{MORE}\n\nReviewed-by: Bo")
+    made = engine.purge(memory, yes=True)
+    said = git(root, "log", "-3", "--skip=2", "--format=%B")
+    assert f"quoted\n\nPurged {made.digest}\n\nReviewed-by: Bo\n" in said
+    assert "The violet door, and the keeper of the tower\n\nNothing else.\n" in said
 
 
 # ------------------------------------------------------------------- refusing
