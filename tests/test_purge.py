@@ -322,6 +322,45 @@ def test_remotes_are_kept_named_without_a_password_and_with_a_lease(engine, root
     assert git(root, "remote").split() == ["origin", "work"]
 
 
+def test_what_is_set_aside_or_left_of_killed_writers_goes_too(engine, root, memory):
+    for name in ("broken-1700000000.duckdb", "watch.log", "cache/.atlas-tmp-0123", "cache/x.json"):
+        write(root, f".atlas/{name}", SECRET)
+    assert engine.purge(memory, yes=True).clean
+    assert holding(root) == []
+
+
+def test_the_fullest_version_is_found_by_the_blob_that_is_named(engine, root, git, notes):
+    notes({"old.md": f"# A tower\n\n{SECRET}\n"})
+    blob = git(root, "rev-parse", "HEAD:old.md").strip()
+    git(root, "rm", "-q", "old.md")
+    git(root, "commit", "-qm", "gone")
+    id = "01JDXK3Q8ZV5T9W2M4N6P8R0S1"
+    notes({"archive/old.md": f"---\nid: {id}\nrung: L0\nfull: {blob}\n---\n# A tower\n"})
+    assert blob in engine.purge(id, yes=True).blobs
+    assert holding(root) == []
+
+
+def test_commits_that_messages_name_are_named_by_their_new_ids(engine, root, git, memory):
+    owl = engine.ingest("An owl hoots in the pear tree after supper.")[0]
+    engine.undo()
+    engine.purge(memory, yes=True)
+    reason = git(root, "log", "-1", "--skip=2", "--format=%(trailers:key=Atlas-Reason,valueonly)").split()
+    assert reason[0] == "reverts"
+    assert git(root, "show", "-s", "--format=%s", reason[1]).startswith("Remember An owl")
+    engine.restore(owl)
+    assert engine.expand(owl).label.startswith("An owl")
+
+
+def test_what_another_note_says_too_stays_in_its_messages(engine, root, git, notes):
+    notes({"letter.md": f"# A letter\n\n{SIBLING}\n\nYours, Bo\n"})
+    git(root, "commit", "-q", "--allow-empty", "-m", SIBLING)
+    id = engine.ingest(f"{SIBLING} {MORE}")[0]
+    made = engine.purge(id, yes=True)
+    assert SIBLING in git(root, "log", "--format=%B")
+    assert [(one.path, made.clean) for one in made.quoted] == [("letter.md", True)]
+    assert holding(root, ("albatross",)) == []
+
+
 @pytest.mark.parametrize("form", ["sha1", "sha256"])
 def test_a_vault_in_a_folder_of_a_larger_repository(git, tmp_path, form):
     top = tmp_path / "top"
