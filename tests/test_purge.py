@@ -522,14 +522,18 @@ def test_killed_and_done_again(root, git, step, sound):
 
 
 def test_another_engine_writes_nothing_of_it_back(root, memory):
+    question = "what is the password of the lighthouse"
     with MemoryEngine(root) as other:
-        assert "xylophone9" in other.view("what is the password of the lighthouse").text
-        other.rest()
+        for _ in range(2):  # the second is not saved at once
+            assert "xylophone9" in other.view(question).text
+        other.session().settle()
         with MemoryEngine(root) as engine:
             engine.purge(memory, yes=True)
         other.rest()
-        assert "xylophone9" not in other.view("what is the password of the lighthouse").text
-    assert holding(root) == []
+        assert holding(root) == []
+        assert "xylophone9" not in other.view(question).text
+        assert memory not in {id for id, _ in other.session().hot()}
+    assert holding(root, tuple(set(WORDS) - {"lighthouse"})) == []
 
 
 # ----------------------------------------------------------- the command line
