@@ -185,15 +185,17 @@ class Cast:
         return self._facts
 
     def _prepared(self, one: Seen, facts: Facts) -> Prepared:
-        name, told = self.names.of(one.id), _told(one.label, one.summary)
+        # What sums up an older text is not shown: the memory goes from its label to the lines of the text itself.
+        summary = "" if facts.stale else one.summary
+        name, told = self.names.of(one.id), _told(one.label, summary)
         return Prepared(
             facts=facts,
             name=name,
             heading=frame.heading(self.tokenizer, one.created, facts.source, one.trust),
             label=frame.level(self.tokenizer, name, Lod.L0, one.label),
-            summary=frame.level(self.tokenizer, name, Lod.L1, told) if one.summary else None,
+            summary=frame.level(self.tokenizer, name, Lod.L1, told) if summary else None,
             label_terms=frozenset(words.terms(one.label)),
-            summary_terms=frozenset(words.terms(told)) if one.summary else frozenset(),
+            summary_terms=frozenset(words.terms(told)) if summary else frozenset(),
         )
 
 

@@ -19,7 +19,7 @@ from atlas.source import decode
 #: Findings of a note's text that make a commit hook refuse; the others are said by `status` only.
 BLOCKING = frozenset({"frontmatter", "stacked-frontmatter", "conflict-markers", "conflict-value"})
 #: Findings that are said and stop nothing.
-WARNINGS = frozenset({"summary-drift"})
+WARNINGS = frozenset({"summary-drift", "stale-summary"})
 
 #: A ULID, in Crockford's alphabet (no I, L, O, U), whose first letter holds three bits; or the identity a note had
 #: before it had an id, which moving it writes down.

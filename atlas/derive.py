@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from atlas import chunks, markdown, words
+from atlas import chunks, drift, markdown, words
 from atlas.credentials import masked
 from atlas.keys import handle, joined, key, term_hash
 from atlas.memory import Memory
@@ -37,7 +37,7 @@ class Rows:
 NOTE_COLUMNS = (
     "note", "blob", "id", "label", "summary", "kind", "created", "thread_key", "source", "trust", "importance",
     "pinned", "valid_from", "valid_to", "readable", "text_key", "tags", "entities", "aliases", "links", "findings",
-    "meta",
+    "meta", "stale",
 )  # fmt: skip
 CHUNK_COLUMNS = ("chunk", "note", "seq", "heading", "line", "text", "words")
 
@@ -59,7 +59,7 @@ class Deriver:
         # One blob, one set of rows: those of the text as Git keeps it, whichever line ends it has on this disk.
         note, findings = read(data.replace(b"\r\n", b"\n"), "", mask=True)
         number, self._note = self._note, self._note + 1
-        self.rows.notes.append(_note_row(number, blob, note, findings))
+        self.rows.notes.append(_note_row(number, blob, note, [*findings, *drift.findings(note, "")]))
         self.rows.handles += [(number, name) for name in _handles(note)]
         self.rows.links += [(number, *link) for link in _links(note)]
         for chunk in chunks.split(note):
@@ -130,7 +130,7 @@ def _note_row(number: int, blob: str, note: markdown.Note, findings: Iterable[ma
         markdown.text_key(markdown.original(note)), joined(note.tags), joined(note.entities), joined(note.aliases),
         json.dumps([(link.target, link.heading, link.alias, link.embed) for link in note.links], ensure_ascii=False),
         json.dumps([[f.line, f.kind, f.message] for f in findings], ensure_ascii=False),
-        json.dumps(meta, ensure_ascii=False, default=str),
+        json.dumps(meta, ensure_ascii=False, default=str), drift.state(note) is drift.State.STALE,
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from slugify import slugify
 
-from atlas import markdown
+from atlas import drift, markdown
 from atlas.credentials import find_secrets
 from atlas.errors import NotText, SecretFound, UsageError
 from atlas.memory import CLUSTER_PREFIX, Change, Scope
@@ -247,8 +247,9 @@ def _draft(request: Request, key: str, id: str, now: datetime, taken: Callable[[
 def _written(draft: Draft) -> Draft:
     """The draft with its file composed. A text of one line that is its own summary needs no detail."""
     short = draft.summary == draft.text.strip()
+    made = {} if short else {drift.KEY: drift.digest(draft.label, draft.summary, draft.text)}
     text = markdown.compose(
-        meta=draft.meta, label=draft.label, summary=draft.summary, detail="" if short else draft.text
+        meta={**draft.meta, **made}, label=draft.label, summary=draft.summary, detail="" if short else draft.text
     )
     return replace(draft, data=text.encode("utf-8"))
 

@@ -21,6 +21,8 @@ from atlas.yamltext import Block, Tree, read
 LIST_KEYS = ("tags", "tag", "aliases", "alias", "entities")
 #: Keys of which the later time holds.
 LATER_KEYS = ("updated", "recorded_at")
+#: Keys that are made of the rest of the note: of two, either is as good, and which no longer fits shows by itself.
+DERIVED_KEYS = ("digest",)
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 _REMARK = re.compile(r"(?:^|[ \t])(#[^\n]*)", re.MULTILINE)
@@ -137,6 +139,8 @@ def _agreed(key: str, base: Field | None, first: Field | None, second: Field | N
     later = _later(first, second) if key in LATER_KEYS else None
     if later:
         return later.text
+    if key in DERIVED_KEYS and first and second:
+        return min(first.text, second.text)
     merged = _set(key, base, first, second) if _are_lists(key, values) else None
     if merged is not None or not first or not second:
         return merged

@@ -42,7 +42,7 @@ KNOWN_KEYS = frozenset(
             "source",
         ),
         *("valid_from", "valid_to", "recorded_at", "supersedes", "superseded_by", "derived_from", "aliases", "alias"),
-        *("entities", "title", "summary", "description", "name", "permalink"),
+        *("entities", "title", "summary", "description", "name", "permalink", "digest"),
     )
 )
 #: What a memory that has stepped down says of that (see `ladder`); without `rung`, these are a person's own words.

@@ -48,7 +48,7 @@ class Resident:
     def take(self) -> None:
         """Bring the copy up to the database."""
         con = self._con
-        shown = "note, label, summary, kind, trust, created, note, id, valid_from, valid_to"
+        shown = "note, label, summary, kind, trust, created, note, id, valid_from, valid_to, stale"
         self._notes.add(self._news(shown, "notes", "note"))
         self._passages.add(self._news("chunk, heading, line, text, context", "chunks", "chunk"))
         self._add_postings()

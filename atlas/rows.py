@@ -26,7 +26,7 @@ class Passage(NamedTuple):
 class Listed(NamedTuple):
     """A note as it is shown, at the path that holds it. `note` numbers its content, `written` is the id in it.
 
-    Times are microseconds since 1970, None where nobody says.
+    `stale`: its summary was made of an older text. Times are microseconds since 1970, None where nobody says.
     """
 
     path: str
@@ -40,6 +40,7 @@ class Listed(NamedTuple):
     written: str
     valid_from: int | None
     valid_to: int | None
+    stale: bool
 
 
 #: Chunk numbers and how often the term stands in each: int32[m], uint16[m].
@@ -101,7 +102,7 @@ class SqlRows:
         table = f"(SELECT * FROM moments WHERE moment = '{moment}')" if moment else "listing"
         rows = self._by_number(
             "SELECT l.path_key, l.path, l.ident, n.label, n.summary, n.kind, n.trust, n.created, l.note, n.id, "
-            "n.valid_from, n.valid_to "
+            "n.valid_from, n.valid_to, n.stale "
             f"FROM {table} l JOIN notes n USING (note)",
             "path_key",
             keys,

@@ -151,7 +151,8 @@ class Reader:
             hit = Hit(
                 id=note.id, path=note.path, label=note.label or PurePosixPath(note.path).stem,
                 score=float(ranking.score[place]), text=passage.text, lod=Lod.L2, trust=note.trust, kind=note.kind,
-                summary=note.summary, created=iso(note.created), heading=passage.heading, line=passage.line,
+                summary=passage.text if note.stale else note.summary, created=iso(note.created),
+                heading=passage.heading, line=passage.line,
                 why=_why(ranking.why(place)),
             )  # fmt: skip
             vec, valid = int(field.vec[shown[place]]), (note.valid_from, note.valid_to)

@@ -40,6 +40,7 @@ class Facts(NamedTuple):
     importance: float | None
     pinned: bool
     clusters: tuple[str, ...]
+    stale: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +130,11 @@ class Stage:
         if not numbers:
             return {}
         rows = self._reader.con.execute(
-            f"SELECT note, blob, source, importance, pinned, tags FROM notes WHERE note IN ({numbers})"
+            f"SELECT note, blob, source, importance, pinned, tags, stale FROM notes WHERE note IN ({numbers})"
         ).fetchall()
         return {
-            note: Facts(blob, source or "", importance, bool(pinned), _clusters(tags))
-            for note, blob, source, importance, pinned, tags in rows
+            note: Facts(blob, source or "", importance, bool(pinned), _clusters(tags), bool(stale))
+            for note, blob, source, importance, pinned, tags, stale in rows
         }
 
     def texts(self, chunks: Sequence[int]) -> Mapping[int, Passage]:

@@ -26,7 +26,7 @@ CREATE TABLE notes(
   note INTEGER, blob VARCHAR, id VARCHAR, label VARCHAR, summary VARCHAR, kind VARCHAR, created BIGINT,
   thread_key BIGINT, source VARCHAR, trust VARCHAR, importance FLOAT, pinned BOOLEAN,
   valid_from BIGINT, valid_to BIGINT, readable BOOLEAN, text_key VARCHAR, tags VARCHAR, entities VARCHAR,
-  aliases VARCHAR, links VARCHAR, findings VARCHAR, meta VARCHAR);
+  aliases VARCHAR, links VARCHAR, findings VARCHAR, meta VARCHAR, stale BOOLEAN);
 CREATE TABLE chunks(chunk INTEGER, note INTEGER, seq INTEGER, heading VARCHAR, line INTEGER, text VARCHAR,
   words INTEGER, context VARCHAR, vec INTEGER);
 CREATE TABLE postings(term UBIGINT, chunk INTEGER, tf USMALLINT);
@@ -51,7 +51,7 @@ TABLES = (
 )  # fmt: skip
 
 #: Raised with every change of SCHEMA or of the rows derived from the same bytes (tests/test_derive.py notices).
-STAMP = "6"
+STAMP = "7"
 
 #: How the listing of the memories that history alone holds in full is named among those of commits. There is one.
 FROZEN = "frozen-"
