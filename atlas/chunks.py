@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from atlas.drift import State, state
 from atlas.memory import CLUSTER_PREFIX
-from atlas.note import KNOWN_KEYS, STEP_KEYS, Note
+from atlas.note import KNOWN_KEYS, MARK, STEP_KEYS, Note
 
 #: The size a piece is filled up to, and the size it never exceeds, in characters (about 150 and 250 English words).
 FULL_CHARS = 900
@@ -29,6 +30,8 @@ _MACHINE_FENCE = re.compile(
 )
 #: The digest beside a summary (see `drift`).
 _DIGEST = re.compile(r"[0-9a-f]{8}-[0-9a-f]{8}")
+#: The members of a cluster, listed on its page: found there, they would answer for the memories themselves.
+_LISTED = re.compile(r"<!-- atlas:(members|notes) -->.*?<!-- /atlas:\1 -->", re.DOTALL)
 _DATA_URI = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,[A-Za-z0-9+/=\s]{40,}?(?=[)\"'>\s]|$)")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？…])\s+|\n+")
 _BREAKS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?。！？])\s*"), re.compile(r"\s+"))
@@ -101,7 +104,7 @@ def _sections(note: Note) -> Iterator[tuple[str, int, str]]:
             if text.casefold() not in _LAYOUT and text != note.title:
                 path.append((level, text))
             skip = _heading_length(section)
-        if text.casefold() == "summary" and note.detail != note.body and _repeats(section[skip:], note.detail):
+        if text.casefold() == "summary" and note.detail != note.body and _is_idle(note, section[skip:]):
             continue
         heading = " > ".join(t for _, t in path)
         for offset, piece in pieces(_words_only(section[skip:])):
@@ -124,6 +127,11 @@ def _joined(sections: Iterable[tuple[str, int, str]]) -> Iterator[tuple[str, int
         yield last
 
 
+def _is_idle(note: Note, summary: str) -> bool:
+    """Whether a summary has no place among the passages: it repeats the detail, or was made of an older one."""
+    return _repeats(summary, note.detail) or state(note) is State.STALE
+
+
 def _repeats(summary: str, detail: str) -> bool:
     """Whether each sentence of the summary stands in the detail too: an extract is found there, and counts once."""
     there = " ".join(detail.split())
@@ -139,7 +147,9 @@ def _heading_length(section: str) -> int:
 
 
 def _words_only(text: str) -> str:
-    """The text with drawings, embedded images and stored queries blanked, every other character in its place."""
+    """The text with drawings, embedded images, stored queries and the lists of a hub blanked, all else in its place."""
+    if "<!-- /atlas:" in text:
+        text = MARK.sub(_blank, _LISTED.sub(_blank, text))
     if "```" in text or "~~~" in text:
         text = _MACHINE_FENCE.sub(_blank, text)
     return _DATA_URI.sub(_blank, text) if ";base64," in text else text

@@ -42,7 +42,7 @@ KNOWN_KEYS = frozenset(
             "source",
         ),
         *("valid_from", "valid_to", "recorded_at", "supersedes", "superseded_by", "derived_from", "aliases", "alias"),
-        *("entities", "title", "summary", "description", "name", "permalink", "digest"),
+        *("entities", "title", "summary", "description", "name", "permalink"),
     )
 )
 #: What a memory that has stepped down says of that (see `ladder`); without `rung`, these are a person's own words.
@@ -59,6 +59,8 @@ _CLOSE = re.compile(r"(?<=[\n\r])(?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
 _KEY_LINE = re.compile(r"""^("[^"\n]+"|'[^'\n]+'|\w[\w./-]*(?: [\w./-]+){0,4})[ \t]*:(?=[ \t\r\n]|$)""", re.MULTILINE)
 _MARGIN_LINE = re.compile(r"^(?![ \t#\-\]}]|[<=>]{7})[^\r\n]+", re.MULTILINE)
 _ID_LINE = re.compile(r"""^id:[ \t]*["']?([0-9A-Za-z]{26})["']?[ \t]*\r?$""", re.MULTILINE)
+#: The marks around what Atlas keeps up to date in a page: no words of the page.
+MARK = re.compile(r"^[ \t]*<!-- /?atlas:[a-z]+ -->[ \t]*(?:\r\n|\n|\r|\Z)", re.MULTILINE)
 _HASH_VALUE = re.compile(r"(?::|-)[ \t]+#\w")
 
 
@@ -260,6 +262,8 @@ def _title(meta: Mapping[str, Any], found: tuple[Heading, ...], path: str) -> st
 
 def _summary(body: str, found: tuple[Heading, ...], meta: Mapping[str, Any]) -> str:
     written = sections.content(body, found, "summary")
+    if written and "<!-- " in written:
+        written = sections.trimmed(MARK.sub("", written))
     if written:
         return written
     typed = (meta.get(key) for key in ("summary", "description"))

@@ -21,7 +21,8 @@ DEFAULT_TIER = "long_term"
 
 _QUERY = f"""
     SELECT l.path, l.ident, l.blob, n.label, n.kind, n.tags, n.entities, n.created, n.importance, n.pinned, n.trust,
-      n.source, n.valid_from, n.valid_to, n.meta, n.readable, coalesce(w.words, 0), k.note IS NOT NULL
+      n.source, n.valid_from, n.valid_to, n.meta, n.readable, coalesce(w.words, 0), k.note IS NOT NULL,
+      n.summary, n.stale
     FROM listing l JOIN notes n USING (note)
     LEFT JOIN (SELECT note, sum(words)::INTEGER AS words FROM chunks GROUP BY note) w USING (note)
     LEFT JOIN (
@@ -41,6 +42,7 @@ class Profile:
 
     `tier` is the one written in it, else that of its kind. `linked`: another note links to it; pages of clusters and
     summaries that were drawn from it do not count, nor what it says has taken its place. `words` counts its terms.
+    `stale`: its summary was made of an older text.
     """
 
     path: str
@@ -61,6 +63,8 @@ class Profile:
     readable: bool
     words: int
     linked: bool
+    summary: str = ""
+    stale: bool = False
 
     @property
     def clusters(self) -> tuple[str, ...]:

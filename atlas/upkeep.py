@@ -80,18 +80,10 @@ class Look(Protocol):
         ...
 
 
-def _hub_notes(view: View) -> Plan:
-    changes = hubs.plan(view.cards, view.read, removed=view.removed, busy=view.busy)
-    made = sum(change.before is None for change in changes)
-    subject = f"Bring {len(changes)} hub notes up to date" if made < len(changes) else f"Add {made} hub notes"
-    record = Record("clusters", subject.replace(" 1 hub notes", " 1 hub note"), "membership changed")
-    return Plan(tuple(changes), record)
-
-
 #: Every task by its name, in the order they run.
 TASKS: Mapping[str, Task] = {
     "usage": Task(usage.plan, always=True),
-    "clusters": Task(_hub_notes),
+    "clusters": Task(hubs.plan),
     "forget": Task(forgetting.upkeep, daily=True),
 }
 
