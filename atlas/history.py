@@ -137,6 +137,15 @@ def log(repo: Repository, path: str = "", memory: str = "", since: str = "", lim
     return [_entry(repo, row) for row in newest[:limit]]
 
 
+def touched(repo: Repository, folder: str) -> frozenset[str]:
+    """The files directly or further below a folder (no `/` at its end, "" for all) that any commit touched."""
+    if not repo.head():
+        return frozenset()
+    words = ("-z", "--name-only", "--no-renames", "--format=", "HEAD", "--", repo.full(folder) or ".")
+    found = (repo.own(path) for path in fields(repo.run("log", *words)))
+    return frozenset(path for path in found if path)
+
+
 def last_atlas_commit(repo: Repository) -> str:
     """The newest commit of Atlas's on this vault, "" if there is none."""
     if not repo.head():

@@ -40,6 +40,7 @@ _UNLINKED = re.compile(r"[\[\]|#^<>\r\n]")
 _ACTING = re.compile(r"[\[\]|<>`\x00-\x1f\x7f]+|%%+|\$\$+")
 _TAG = re.compile(r"(?<!\w)#+(?=\S)")
 _GLOSS_CHARS, _SUMMARY_CHARS, _NAMES = 120, 240, 3
+_STOPS = re.compile(r"[.!?…:。！？]+(?=\s)")
 _EDGES = " \t.,;:!?…–—-"
 
 
@@ -212,7 +213,8 @@ def summary(slug: str, members: Sequence[Member]) -> str:
     names = _names(slug, members)
     about = f" about {', '.join(names)}" if names else ""
     ordered = sorted(members, key=lambda one: (not one.sums_up, one.path))
-    labels = dict.fromkeys(_plain(one.label) for one in ordered)
+    # A label is one thing said, whatever stands in it.
+    labels = dict.fromkeys(_STOPS.sub(",", _plain(one.label)) for one in ordered)
     said = offline.summary("\n".join(f"- {label}" for label in labels if label), limit=_SUMMARY_CHARS)
     return _plain(f"{many}{about}. {said}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ from atlas.keys import key
 from atlas.live import Filters
 from atlas.memory import WHOLE_VAULT, Use
 from atlas.planning import View
-from atlas.profiles import Profile, profiles
+from atlas.profiles import Profile, links, profiles
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,9 +36,10 @@ class Overview:
         read: Callable[[str], bytes | None],
         *,
         unasked: bool = False,
+        dry_run: bool = False,
     ) -> None:
         self._config, self._index, self._repository, self._read = config, index, repository, read
-        self._unasked = unasked
+        self._unasked, self._dry_run = unasked, dry_run
         self._kept: tuple[str, View] | None = None
         self._waits = False
 
@@ -73,18 +74,29 @@ class Overview:
             cards=cards,
             profiles=cache(self._profiles),
             read=self._read,
-            removed=lambda path: bool(history.log(self._repository, path=path, limit=1)),
+            removed=self._removed(),
             busy=lambda _: True,
             now=config.now(),
             usage=cache(self._usage),
             ours=cache(self._ours),
             vectors=self._vectors,
             unasked=self._unasked,
+            dry_run=self._dry_run,
+            links=cache(self._links),
         )
+
+    def _removed(self) -> Callable[[str], bool]:
+        """Git is asked once for a folder: asked for each of 180 pages of clusters, it took four seconds."""
+        touched = cache(partial(history.touched, self._repository))
+        return lambda path: path in touched(path.rpartition("/")[0])
 
     def _profiles(self) -> tuple[Profile, ...]:
         with self._index.reader() as reader:
             return profiles(reader.con, WHOLE_VAULT)
+
+    def _links(self) -> Sequence[tuple[str, str]]:
+        with self._index.reader() as reader:
+            return links(reader.con)
 
     def _usage(self) -> Mapping[str, Use]:
         return usage.known(self._config)

@@ -35,6 +35,15 @@ _QUERY = f"""
     ) k USING (note)
     WHERE """  # noqa: S608 - no text from outside is in it
 
+#: Both ends of every link whose name only one note answers to; the pages of clusters link to all they list.
+_LINKS = f"""
+    WITH answering AS (
+      SELECT h.handle, t.path FROM handles h JOIN listing t USING (note)
+      UNION SELECT p.handle, t.path FROM places p JOIN listing t USING (path_key) WHERE t.note IS NOT NULL
+    ), clear AS (SELECT handle, any_value(path) AS path FROM answering GROUP BY handle HAVING count(*) = 1)
+    SELECT DISTINCT l.path, c.path FROM listing l JOIN notes n USING (note) JOIN links s USING (note)
+    JOIN clear c USING (handle) WHERE l.path <> c.path AND n.kind <> '{HUB}' ORDER BY 1, 2"""  # noqa: S608 - the same
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -103,6 +112,11 @@ def profiles(con: duckdb.DuckDBPyConnection, scope: Scope) -> tuple[Profile, ...
     where, values = Filters(scope).sql()
     rows = con.execute(f"{_QUERY}{where} ORDER BY l.path", values).fetchall()
     return tuple(map(_profile, rows))
+
+
+def links(con: duckdb.DuckDBPyConnection) -> tuple[tuple[str, str], ...]:
+    """Which notes of the vault link to which, by path; links that lead to no one note, and those of hubs, left out."""
+    return tuple(con.execute(_LINKS).fetchall())
 
 
 def _profile(row: tuple[Any, ...]) -> Profile:

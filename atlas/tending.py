@@ -34,7 +34,7 @@ class TendingEngine(CuratingEngine):
         """
         repository = self._tended()
         asked = upkeep.Asked(all_tasks, dry_run, yes, self.config.upkeep_seconds)
-        look = Overview(self.config, self._index, repository, self._read_or_none, unasked=unasked)
+        look = Overview(self.config, self._index, repository, self._read_or_none, unasked=unasked, dry_run=dry_run)
         with upkeep.alone(self.config.state):
             return upkeep.run(look, self._tend, upkeep.Log(self.config.state), asked, config.now())
 
