@@ -102,8 +102,11 @@ class _Room:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names of the clusters that are there, as a disk that minds no case has them."""
-        return frozenset(map(str.casefold, self.clusters))
+        """The names of the clusters that have members, as a disk that minds no case has them.
+
+        One that was emptied keeps its name for the group it was, so that this is not begun again under another.
+        """
+        return frozenset(slug.casefold() for slug, ids in self.clusters.items() if ids)
 
     def is_new(self, slug: str) -> bool:
         """Whether there never was a cluster of this name."""
@@ -238,11 +241,16 @@ def _joining(
     """Who is to bear the tag: in a cluster that begins, all; in one that is there, what has come since."""
     there = room.tagged.get(slug, set())
     newest = max((one.created or 0 for one in room.all if one.id in there), default=0)
-    since = max(newest, anew.moment if anew else 0)
     reason = f"is of the kind of {len(members) - 1} others"
     for one in sorted(members, key=lambda one: one.path):
-        fresh = slug in begun or (bool(there) and (one.created or 0) > since)
-        if fresh and one.id not in there and len(there) < MOST_MEMBERS and room.view.mine(one.path):
+        # Without a record of what there was, what is younger than all members has come since.
+        came = one.id not in anew.group if anew and anew.moment else (one.created or 0) > newest
+        if (
+            (slug in begun or (there and came))
+            and one.id not in there
+            and len(there) < MOST_MEMBERS
+            and room.view.mine(one.path)
+        ):
             yield _Joining(one, slug, reason)
 
 

@@ -66,6 +66,8 @@ def groups(found: Edges, start: Sequence[int]) -> list[int]:
     every run of it comes to the same end then.
     """
     pairs, weights, n = _anchored(found, start)
+    if not len(pairs):  # the library panics over a graph without edges
+        return list(range(n))
     one, two = np.concatenate([pairs, pairs[:, ::-1]]).T
     order = np.lexsort((two, one))
     _, grouped = graspologic_native.leiden_csr(
@@ -112,7 +114,7 @@ def _shared(about: Sequence[Collection[str]]) -> Pairs:
     weights: list[float] = []
     for name in sorted(sharing):
         among = sharing[name]
-        if 1 < len(among) <= MOST_SHARING:
+        if 1 < len(among) <= MOST_SHARING and len(among) < len(about):
             rare = math.log(len(about) / len(among)) / math.log(len(about))
             more = list(combinations(among, 2))
             pairs += more
