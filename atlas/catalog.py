@@ -27,7 +27,7 @@ _FEWEST_ID_LETTERS, _FEWEST_LAST_LETTERS = 4, 5
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What the index knows of one memory without opening its file."""
+    """What the index knows of one memory without opening its file. `stale`: its summary was made of an older text."""
 
     path: str
     id: str
@@ -39,6 +39,7 @@ class Card:
     aliases: tuple[str, ...]
     text_key: str
     written_id: str
+    stale: bool = False
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -56,13 +57,13 @@ class Catalog:
         """All memories of the scope, by path; `extra` is a condition in SQL from this module only."""
         where, bound = Filters(self._scope).sql()
         rows = self._con.execute(
-            "SELECT l.path, l.ident, l.blob, n.label, n.kind, n.tags, n.entities, n.aliases, n.text_key, n.id "
+            "SELECT l.path, l.ident, l.blob, n.label, n.kind, n.tags, n.entities, n.aliases, n.text_key, n.id, n.stale "
             f"FROM listing l JOIN notes n USING (note) WHERE {where} AND ({extra}) ORDER BY l.path",
             [*bound, *values],
         ).fetchall()
         return [
-            Card(p, i, b, label or PurePosixPath(p).stem, kind, parted(t), parted(e), parted(a), key, written)
-            for p, i, b, label, kind, t, e, a, key, written in rows
+            Card(p, i, b, label or PurePosixPath(p).stem, kind, parted(t), parted(e), parted(a), key, written, stale)
+            for p, i, b, label, kind, t, e, a, key, written, stale in rows
         ]
 
     def find(self, name: str) -> Card:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import write
 
-from atlas import drift, markdown
+from atlas import drift, markdown, summaries
 from atlas.drift import State
 from atlas.errors import Unparsable
 from atlas.memory import Lod
@@ -147,3 +147,99 @@ def test_a_fresh_one_is_served_at_every_level(engine):
     engine.ingest(TEXT)
     levels = {i.lod for b in range(0, 400, 20) for i in engine.view("boiler valve pressure", budget=b).items}
     assert Lod.L1 in levels
+
+
+# ----------------------------------------------------------------- written anew
+
+
+def ran(engine, **asked):
+    return [one for one in engine.maintain(**asked) if one.task == "drift"]
+
+
+def test_a_stale_summary_is_written_anew_and_nothing_else(engine, stale, root, git, text):
+    before = text(stale)
+    (done,) = ran(engine)
+    assert done.changed == (stale,)
+    assert [(row.was, row.to) for row in done.rows] == [("stale", "fresh")]
+    after = text(stale)
+    assert state(after) == State.FRESH
+    old, new = (markdown.parse(one, stale) for one in (before, after))
+    cut = re.compile(r"^digest: .*\n|(?<=## Summary\n).*\n", re.MULTILINE)
+    assert cut.sub("", after) == cut.sub("", before)
+    assert (new.title, new.detail) == (old.title, old.detail)
+    assert new.summary == engine.expand(stale).summary
+    assert "Atlas-Op: drift" in git(root, "show", "-s", "--format=%B", done.commit)
+    assert ran(engine, all_tasks=True) == []
+    assert [f for f in engine.status()["findings"] if f.kind == drift.FINDING] == []
+
+
+@pytest.mark.parametrize("mine", ["## Summary\nIn my own words.", "## Summary\n- The valve"])
+def test_a_persons_summary_is_never_written_over(engine, stale, root, git, text, mine):
+    write(root, stale, re.sub(r"## Summary\n.*", mine, text(stale)))
+    before = text(stale)
+    git(root, "commit", "-qam", "in my words")
+    assert ran(engine, all_tasks=True) == []
+    assert text(stale) == before
+    assert [f for f in engine.status()["findings"] if f.kind == drift.FINDING] == []
+
+
+def test_a_note_of_a_person_is_never_summed_up(engine, root, git, text):
+    note = "# Valve\n\n## Summary\nIt leaks.\n\n## Detail\nIt leaks.\n"
+    write(root, "notes/valve.md", note)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "note")
+    write(root, "notes/valve.md", note + "Not any more.\n")
+    git(root, "commit", "-qam", "note")
+    assert ran(engine, all_tasks=True) == []
+    assert text("notes/valve.md") == note + "Not any more.\n"
+
+
+def test_one_that_is_being_edited_waits(engine, stale, root, git, text):
+    write(root, stale, text(stale) + "\nHalf a sent")
+    before = text(stale)
+    assert ran(engine) == []
+    assert text(stale) == before
+    git(root, "commit", "-qam", "done")
+    assert len(ran(engine)) == 1
+
+
+def test_windows_lines_stay(stale, root, engine, git):
+    data = (root / stale).read_bytes().replace(b"\n", b"\r\n")
+    new = summaries.renewed(data)
+    assert new is not None
+    assert new.count(b"\r\n") == new.count(b"\n")
+    assert summaries.renewed(new) is None
+
+
+@pytest.mark.parametrize("data", [b"", b"# A\n", b"---\nid: [\n---\n## Detail\n", b"\x00\x01\xff"])
+def test_what_is_of_no_record_is_not_renewed(data):
+    assert summaries.renewed(data) is None
+
+
+@settings(max_examples=100)
+@given(words, words, st.text(max_size=60))
+def test_whatever_a_summariser_says_the_file_stays_whole(before, after, said):
+    """A summary that looks like Markdown must not become a heading, or end the detail."""
+    old, new = " ".join(["It", *before]), " ".join(["It", *after])
+    edited = markdown.replace_section(note(old), "Detail", new).encode()
+    made = summaries.renewed(edited, lambda _: said)
+    if old == new:
+        assert made is None
+    elif made is not None:
+        found = markdown.parse(made.decode(), "n.md")
+        assert found.detail == markdown.parse(edited.decode(), "n.md").detail
+        assert drift.state(found) == State.FRESH
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("The valve leaks.\n", "The valve leaks."),
+        ("", ""),
+        (" \n", ""),
+        ("a " * 400, ""),
+        ("Two\nlines.", "Two lines."),
+    ],
+)
+def test_an_answer_of_a_model_that_is_no_summary_is_none(said, kept):
+    assert summaries.fitting(said) == kept
