@@ -106,6 +106,10 @@ class Afterwards:
         """Make memories just written ready, soon; each is an id and a path."""
         self._submit(lambda: self._take(memories))
 
+    def know(self, paths: Mapping[str, str]) -> None:
+        """Where memories lie that no view has shown yet."""
+        self._paths.update(paths)
+
     def settle(self) -> None:
         """Wait until it is done."""
         pending, self._pending = self._pending, []

@@ -51,6 +51,8 @@ class Tiers:
         self._hot: dict[str, None] = {}
         #: Expectations from outside that the forecast does not know of.
         self._gains: dict[str, float] = {}
+        #: Asked for by name: held until they are let go, as far as they fit.
+        self._loaded: dict[str, None] = {}
         self._sizes = {Tier.HOT: 0, Tier.WARM: 0}
         self._counts = dict.fromkeys(("answers", "needed", "hot", "warm", "admitted", "refused", "stale"), 0)
 
@@ -81,6 +83,10 @@ class Tiers:
     def hot(self) -> tuple[str, ...]:
         """The ids in front of the agent, in the order they were shown."""
         return tuple(self._hot)
+
+    def tokens(self, ids: Iterable[str]) -> int:
+        """How many tokens those of these memories have that are held."""
+        return self._tokens(id for id in ids if id in self._held)
 
     def bare(self) -> tuple[str, ...]:
         """The ids of which nothing is prepared, as after a restart, the likeliest to be needed first."""
@@ -136,6 +142,30 @@ class Tiers:
         self.forecast.written(id)
         return self.admit(id, blob, size, payload=payload)
 
+    def load(self, items: Mapping[str, Held]) -> tuple[str, ...]:
+        """Take in memories that are asked for by name, best first, and hold them until they are unloaded; who is held.
+
+        Together with all others loaded they have no more than warm's room; one that does not fit is left out.
+        """
+        room = self.warm_tokens - self._tokens(id for id in self._loaded if id in self._held and id not in items)
+        taken: list[str] = []
+        for id, held in items.items():
+            if max(held.size, 1) <= room:
+                room -= max(held.size, 1)
+                taken.append(id)
+        self._loaded = {id: None for id in self._loaded if id not in items} | dict.fromkeys(taken)
+        for id in taken:
+            self._put(id, items[id])
+        self._settle()
+        return tuple(taken)
+
+    def unload(self, ids: Iterable[str]) -> None:
+        """Let go of memories that were loaded; those in front of the agent stay there until a view moves on."""
+        for id in ids:
+            self._loaded.pop(id, None)
+            if id in self._held and id not in self._hot:
+                self._drop(id)
+
     def demote(self, ids: Iterable[str]) -> None:
         """Take memories from hot to warm, as when their topic is left; none is lost."""
         for id in ids:
@@ -154,6 +184,7 @@ class Tiers:
         for id, held in list(self._held.items()):
             if live.get(id) != held.blob:
                 self._stale(id)
+        self._loaded = {id: None for id in self._loaded if id in live}
         self.forecast.forget(live)
 
     def wanted(self, limit: int = NEEDED) -> list[tuple[str, float]]:
@@ -188,6 +219,7 @@ class Tiers:
             "version": _VERSION,
             "held": {id: [held.blob, held.size] for id, held in self._held.items()},
             "hot": list(self._hot),
+            "loaded": list(self._loaded),
             "gains": {id: float(f"{gain:.5g}") for id, gain in self._gains.items()},
             "counts": dict(self._counts),
             "forecast": self.forecast.state(),
@@ -210,6 +242,7 @@ class Tiers:
         self._counts = {name: int(state["counts"][name]) for name in self._counts}
         self._held = {str(id): Held(str(blob), max(int(size), 1)) for id, (blob, size) in state["held"].items()}
         self._gains = {str(id): min(max(float(gain), 0.0), 1.0) for id, gain in state["gains"].items()}
+        self._loaded = {str(id): None for id in state.get("loaded", ())}
         self._heat(state["hot"])
         self._settle()
 
@@ -219,11 +252,14 @@ class Tiers:
         return sum(self._held[id].size for id in ids)
 
     def _ranked(self, ids: Iterable[str]) -> list[tuple[str, float]]:
-        """The memories and what is expected of each, the most expected first; equals by id, never by chance."""
+        """The memories and what is expected of each, the most expected first; equals by id, never by chance.
+
+        Before all others stand those that were loaded.
+        """
         ids = list(ids)
         pairs = zip(ids, self.forecast.of(ids), strict=True)
         expected = [(id, max(chance, self._gains.get(id, 0.0))) for id, chance in pairs]
-        return sorted(expected, key=lambda pair: (-pair[1], pair[0]))
+        return sorted(expected, key=lambda pair: (pair[0] not in self._loaded, -pair[1], pair[0]))
 
     def _makes_room(self, size: int, chance: float) -> list[str] | None:
         """Whom to push out for a newcomer: the least expected of warm; None when they are worth as much as it."""
@@ -236,7 +272,7 @@ class Tiers:
                 return None
             id, its = ranked.pop()
             worth -= its * self._held[id].size
-            if worth <= 0:
+            if worth <= 0 or id in self._loaded:
                 return None
             over -= self._held[id].size
             out.append(id)

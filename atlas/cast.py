@@ -126,6 +126,11 @@ class Cast:
             name=made.name,
         )
 
+    def worth(self, one: Seen, made: Prepared, now: datetime) -> float:
+        """What a memory is worth before anything is asked."""
+        importance = 0.5 if made.facts.importance is None else made.facts.importance
+        return scene.worth(1.0, trust=one.trust, importance=importance, days=_days(one.created, now))
+
     def finish(self, one: Seen, made: Prepared) -> None:
         """Make what every question needs of it."""
         self._whole(one, made)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from atlas.catalog import Card
 from atlas.errors import NotFound
@@ -31,12 +32,22 @@ class Cluster:
     members: tuple[Member, ...] = ()
 
 
-def bundle(cards: Sequence[Card], name: str | None = None) -> list[Cluster]:
-    """The clusters these memories form, the largest first; one, with its members, by name. Raises NotFound."""
+def bundle(
+    cards: Sequence[Card], name: str | None = None, beside: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> list[Cluster]:
+    """The clusters these memories form, the largest first; one, with its members, by name. Raises NotFound.
+
+    `beside` has the paths of the notes that belong to a cluster without saying so.
+    """
     groups: dict[str, list[Card]] = defaultdict(list)
+    by_path = {card.path: card for card in cards}
     for card in cards:
         for slug in card.clusters:
             groups[slug].append(card)
+    for slug, paths in beside.items():
+        more = [by_path[path] for path in paths if path in by_path and slug not in by_path[path].clusters]
+        if more:
+            groups[slug] += more
     if name is None:
         return [_cluster(n, g) for n, g in sorted(groups.items(), key=lambda x: (-len(x[1]), x[0]))]
     wanted = name.removeprefix("cluster/")

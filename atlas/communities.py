@@ -20,11 +20,9 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from atlas import edits, hubs, vault
-from atlas.ingest import FEWEST, MANY, MOST_CLUSTERS, MOST_MEMBERS, MOST_SHARE
+from atlas import edits, hubs, topics, vault
+from atlas.ingest import FEWEST, MOST_CLUSTERS, MOST_MEMBERS
 from atlas.memory import CLUSTER_PREFIX, HUB, Change, Record, Rung
-from atlas.models.entities import LONGEST, entities, slug_of
-from atlas.models.lexicon import AUXILIARIES, BREAKERS, OPENERS, STOPWORDS, TIME
 from atlas.planning import Plan, Row, View
 from atlas.profiles import Profile
 from atlas.survey import blob_id
@@ -35,16 +33,10 @@ FEWEST_MEMORIES = 30
 MANY_NEW, SHARE_NEW = 20, 0.05
 #: How much of a group's weight must stay inside it.
 HELD = 0.25
-#: How well a name must tell its group from all else (the harmonic mean of how many of the group bear it and how many of
-#: those that bear it are in the group); a common word better than a name.
-TELLING, WORD_TELLING = 0.25, 0.4
-#: The share of a group that must bear its name.
-BEARING = 1 / 3
-
 FILE = "communities.json"
 _VERSION = 1
-_WORD = re.compile(r"[^\W\d_]{3,}")
-_DULL = STOPWORDS | OPENERS | TIME | BREAKERS | AUXILIARIES
+#: Where memories of a scope lie: what stands before it is the scope.
+_STORED = re.compile(r"(.*/)?memories/\d{4}/\d\d/[^/]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +76,9 @@ class _Room:
 
     def __init__(self, view: View) -> None:
         self.view = view
+        self.hidden = hubs.hidden(view.config)
         self.all = [one for one in view.profiles() if one.kind != HUB]
-        self.able = [one for one in self.all if one.readable and one.rung != Rung.L0]
+        self.able = [one for one in self.all if one.readable and one.rung != Rung.L0 and not self.hidden(one)]
         self.by_id = {one.id: one for one in self.able}
         self.tagged = {slug: {one.id for one in group} for slug, group in hubs.grouped(self.all).items()}
 
@@ -108,6 +101,14 @@ class _Room:
         """
         return frozenset(slug.casefold() for slug, ids in self.clusters.items() if ids)
 
+    def scopes(self) -> list[list[Profile]]:
+        """The memories by the scope they were stored in, which know nothing of each other; notes go with the folder."""
+        scopes = {match[1] or "" for one in self.able if (match := _STORED.fullmatch(one.path))}
+        found: dict[str, list[Profile]] = defaultdict(list)
+        for one in self.able:
+            found[max((s for s in scopes if one.path.startswith(s)), key=len, default="")].append(one)
+        return [found[scope] for scope in sorted(found)]
+
     def is_new(self, slug: str) -> bool:
         """Whether there never was a cluster of this name."""
         page = hubs.path_of(slug)
@@ -123,26 +124,54 @@ def _due(before: Found, now: Collection[str]) -> bool:
 
 
 def _found(room: _Room, before: Found) -> Found:
-    """The groups of now, those of before in mind, and their names."""
+    """The groups of now, those of before in mind, and their names. Each scope has its own."""
+    start = _start(room, before)
+    group: dict[str, int] = {}
+    slugs: dict[int, str] = {}
+    for ones in room.scopes():
+        first = max(group.values(), default=-1) + 1
+        numbers, strength = _grouped(room, ones, start)
+        group |= {one.id: first + number for one, number in zip(ones, numbers, strict=True)}
+        slugs |= _called(room, ones, numbers, strength, first, slugs.values())
+    return Found(group, slugs, int(room.view.now.timestamp() * 1e6))
+
+
+def _grouped(room: _Room, ones: Sequence[Profile], start: Mapping[str, int]) -> tuple[list[int], dict[int, float]]:
+    """The number of the group of each, and how much of what holds each group together stays inside it."""
+    if len(ones) < FEWEST_MEMORIES:
+        return list(range(len(ones))), {}
     graph = import_module("atlas.graph")  # loaded when groups are due: nothing else needs the library behind it
-    about = [_about(one) for one in room.able]
-    place = {one.path: n for n, one in enumerate(room.able)}
+    place = {one.path: n for n, one in enumerate(ones)}
     links = [(place[a], place[b]) for a, b in room.view.links() if a in place and b in place]
-    edges = graph.edges(about, links, room.view.vectors([one.path for one in room.able]))
-    group = graph.groups(edges, _start(room, before))
-    strength = graph.held(edges, group)
+    vectors = room.view.vectors([one.path for one in ones])
+    edges = graph.edges([topics.about(one) for one in ones], links, vectors)
+    group = graph.groups(edges, [start[one.id] for one in ones])
+    return group, graph.held(edges, group)
+
+
+def _called(
+    room: _Room,
+    ones: Sequence[Profile],
+    numbers: Sequence[int],
+    strength: Mapping[int, float],
+    first: int,
+    used: Collection[str],
+) -> dict[int, str]:
+    """The names of the groups that are clusters; groups are numbered from `first` on."""
     members: dict[int, list[int]] = defaultdict(list)
-    for n, number in enumerate(group):
+    for n, number in enumerate(numbers):
         members[number].append(n)
-    fit = {n: found for n, found in members.items() if FEWEST <= len(found) <= MOST_MEMBERS}
-    slugs = _same(room, fit)
-    strong = {n: fit[n] for n in fit if n not in slugs and strength[n] >= HELD}
-    slugs |= _named(room, about, strong, taken=room.names)
-    ids = {one.id: group[n] for n, one in enumerate(room.able)}
-    return Found(ids, slugs, int(room.view.now.timestamp() * 1e6))
+    fit = {number: among for number, among in members.items() if FEWEST <= len(among) <= MOST_MEMBERS}
+    there = {slug: ids for slug, ids in room.clusters.items() if slug not in used}
+    known = topics.same(there, {number: [ones[n].id for n in among] for number, among in fit.items()})
+    taken = {*room.names, *used}
+    strong = {n: among for n, among in fit.items() if n not in known and strength.get(n, 0.0) >= HELD}
+    memories = [(topics.about(one), topics.words(one)) for one in ones] if strong else []
+    new = topics.named(memories, strong, lambda slug: slug not in taken and hubs.allowed(slug))
+    return {first + number: slug for number, slug in (known | new).items()}
 
 
-def _start(room: _Room, before: Found) -> list[int]:
+def _start(room: _Room, before: Found) -> dict[str, int]:
     """Where each memory stood: in its group of last time, else in the smallest of its clusters, else alone."""
     sizes = {slug: len(ids) for slug, ids in room.clusters.items()}
     mine: dict[str, list[str]] = defaultdict(list)
@@ -151,67 +180,15 @@ def _start(room: _Room, before: Found) -> list[int]:
             mine[id].append(slug)
     numbers: dict[object, int] = {slug: n for n, slug in before.slugs.items()}
     following = max(before.group.values(), default=-1) + 1
-    start = []
+    start = {}
     for one in room.able:
         named = min(mine[one.id], key=lambda slug: (sizes[slug], slug), default=None)
         here: object = ("alone", one.id) if named is None else named
         if one.id not in before.group and here not in numbers:
             numbers[here] = following
             following += 1
-        start.append(before.group[one.id] if one.id in before.group else numbers[here])
+        start[one.id] = before.group[one.id] if one.id in before.group else numbers[here]
     return start
-
-
-def _same(room: _Room, members: Mapping[int, Sequence[int]]) -> dict[int, str]:
-    """The groups that are a cluster already: most of it is in the group, and is a third of the group or more."""
-    which = {room.able[n].id: number for number, among in members.items() for n in among}
-    ranked = []
-    for slug, ids in room.clusters.items():
-        for number, shared in Counter(which[id] for id in ids if id in which).items():
-            if 2 * shared > len(ids) and 3 * shared >= len(members[number]):
-                ranked.append((-shared, slug, number))
-    found: dict[int, str] = {}
-    for _, slug, number in sorted(ranked):
-        if number not in found:
-            found[number] = slug
-    return found
-
-
-# -------------------------------------------------------------------- the names
-
-
-def _about(one: Profile) -> frozenset[str]:
-    """What a memory is about, as slugs. A person's note seldom says so but in its title and tags."""
-    names = one.entities or (*entities(one.label), *(t for t in one.tags if not t.startswith(CLUSTER_PREFIX)))
-    return frozenset(slug for name in names if (slug := slug_of(name)))
-
-
-def _named(
-    room: _Room, about: Sequence[frozenset[str]], members: Mapping[int, Sequence[int]], taken: Collection[str]
-) -> dict[int, str]:
-    """A name for each group that has one nobody else has: the most telling groups choose first."""
-    words = [frozenset(map(slug_of, _WORD.findall(one.label))) - _DULL - about[n] for n, one in enumerate(room.able)]
-    bearing = Counter(slug for names, more in zip(about, words, strict=True) for slug in names | more)
-    names = Counter(slug for all_names in about for slug in all_names)
-    total = len(about)
-    most = MOST_SHARE * total if total > MANY else total
-    choices = []
-    for number, among in members.items():
-        counts = Counter(slug for n in among for slug in about[n] | words[n])
-        for slug, count in counts.items():
-            telling = 2 * count / (len(among) + bearing[slug])
-            least = TELLING if names[slug] else WORD_TELLING
-            if count < max(FEWEST, BEARING * len(among)) or telling < least or bearing[slug] > most:
-                continue
-            if len(slug) <= LONGEST and slug not in taken and hubs.allowed(slug):
-                choices.append((-telling, not names[slug], -slug.count("-"), slug, number))
-    found: dict[int, str] = {}
-    used: set[str] = set()
-    for *_, slug, number in sorted(choices):
-        if number not in found and slug not in used:
-            found[number] = slug
-            used.add(slug)
-    return found
 
 
 # --------------------------------------------------------------------- the plan
@@ -289,7 +266,7 @@ def _pages(
         data = room.view.read(path)
         if data is None and (not beside or len(tagged) + len(beside) < FEWEST or room.view.removed(path)):
             continue
-        own = [hubs.member(one) for one in room.all if one.id in tagged]
+        own = [hubs.member(one) for one in room.all if one.id in tagged and not room.hidden(one)]
         notes = [hubs.member(one) for one in beside]
         new = hubs.page(slug, own, notes) if data is None else hubs.updated(data, slug, own, notes)
         if new != data and not room.view.busy(path):

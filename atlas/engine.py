@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ulid import ULID
 
@@ -18,6 +18,7 @@ from atlas import (
     derive,
     edits,
     health,
+    hubs,
     journal,
     kept,
     ladder,
@@ -32,9 +33,12 @@ from atlas.catalog import Catalog
 from atlas.errors import NotFound, UsageError
 from atlas.hand import Hand
 from atlas.ingest import Request, plan_batch
-from atlas.memory import Applied, Entry, Finding, Memory, Record, Scope
+from atlas.memory import CLUSTER_PREFIX, HUB, Applied, Entry, Finding, Memory, Record, Scope
 from atlas.purging import PurgingEngine
 from atlas.survey import survey
+
+if TYPE_CHECKING:
+    from atlas.session import Loaded
 
 T = TypeVar("T")
 
@@ -195,9 +199,24 @@ class MemoryEngine(PurgingEngine):
     # ---------------------------------------------------------------- reading
 
     def clusters(self, name: str | None = None) -> list[clusters.Cluster]:
-        """The clusters, largest first; or one with its members."""
+        """The clusters, largest first; or one with its members, and the notes of a person that its page names."""
         with self._catalog() as catalog:
-            return clusters.bundle(catalog.cards(), name)
+            cards = catalog.cards()
+        pages = {slug: card.path for card in cards if card.kind == HUB and (slug := hubs.slug_at(card.path))}
+        beside = {slug: hubs.guests(self._read_or_none(path)) for slug, path in pages.items()}
+        return clusters.bundle(cards, name, beside)
+
+    def load(self, cluster: str, session: str = "main") -> Loaded:
+        """Hold the memories of a cluster ready for a session, in one go, until they are unloaded; raises NotFound."""
+        (found,) = self.clusters(cluster)
+        return self.session(session).load(found.name, [member.path for member in found.members])
+
+    def unload(self, cluster: str, session: str = "main") -> Loaded:
+        """Let them go again; raises NotFound if there is no such cluster, and none of the name is loaded."""
+        name, opened = cluster.removeprefix(CLUSTER_PREFIX), self.session(session)
+        if name not in opened.loaded():
+            self.clusters(name)
+        return opened.unload(name)
 
     def stats(self) -> dict[str, Any]:
         """What is there, in numbers, and how well the sessions of this scope do."""

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from atlas import markdown
+from atlas.config import Config
 from atlas.errors import NotText, OutsideVault, Unparsable
 from atlas.memory import HUB, Change, Record, Rung
 from atlas.models import offline
@@ -25,7 +26,7 @@ from atlas.paths import check_path
 from atlas.planning import Plan, View
 from atlas.profiles import Profile
 from atlas.source import decode, encode
-from atlas.survey import blob_id
+from atlas.survey import blob_id, ignorer
 
 FOLDER = "clusters"
 #: A cluster of fewer memories gets no page.
@@ -88,8 +89,9 @@ def plan(view: View) -> Plan:
     pages = [card.path for card in view.cards if card.kind == HUB and slug_at(card.path)]
     if not pages and not any(card.clusters for card in view.cards):
         return Plan()
-    notes = {profile.path: member(profile) for profile in view.profiles()}
-    groups = grouped(view.profiles())
+    out = hidden(view.config)
+    notes = {profile.path: member(profile) for profile in view.profiles() if not out(profile)}
+    groups = grouped(one for one in view.profiles() if not out(one))
     slugs = sorted({*groups, *map(slug_at, pages)})
     changes = [change for slug in slugs if (change := _change(view, slug, groups.get(slug, ()), notes)) is not None]
     made = sum(change.before is None for change in changes)
@@ -105,6 +107,12 @@ def grouped(profiles: Iterable[Profile]) -> dict[str, list[Profile]]:
         for slug in profile.clusters if profile.kind != HUB else ():
             found[slug].append(profile)
     return found
+
+
+def hidden(config: Config) -> Callable[[Profile], bool]:
+    """Whether a memory is private: a page is shared, so not even its label may stand there."""
+    private = ignorer(config.private)
+    return lambda one: private(one.path) or one.meta.get("scope") == "private"
 
 
 def member(profile: Profile) -> Member:

@@ -57,7 +57,8 @@ class Kept:
     """The state of a session.
 
     `text` is the last view, `previous` are its items in order; `shown` has their paths and blob ids, `names` what each
-    is called there. `asked` is when the last view was, in seconds since 1970; `era` see `renew`.
+    is called there; `loaded` has the memories of each cluster that was loaded. `asked` is when the last view was, in
+    seconds since 1970; `era` see `renew`.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Kept:
     shown: dict[str, tuple[str, str]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     text: str = ""
+    loaded: dict[str, tuple[str, ...]] = field(default_factory=dict)
     counts: Counts = field(default_factory=Counts)
     era: str = ""
 
@@ -100,6 +102,7 @@ def save(config: Config, kept: Kept) -> None:
         "previous": [[one.id, one.text, one.heading, one.worth] for one in kept.previous],
         "shown": kept.shown,
         "names": kept.names,
+        "loaded": kept.loaded,
         "tiers": kept.tiers.state(),
         "prefetch": kept.prefetcher.state(),
         "focus": kept.focus.state(),
@@ -244,6 +247,7 @@ def _restored(config: Config, state: Mapping[str, Any]) -> Kept:
         shown={str(id): (str(path), str(blob)) for id, (path, blob) in state["shown"].items()},
         text=str(state["text"]),
         names={str(id): str(name) for id, name in state["names"].items()},
+        loaded={str(name): tuple(map(str, ids)) for name, ids in state.get("loaded", {}).items()},
         counts=Counts(**{name: int(state["counts"][name]) for name in Counts.__slots__}),
         era=_era(config),
     )

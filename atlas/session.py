@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from atlas import config, focus, frame, kept, tokens
 from atlas.afterwards import Afterwards, Answer
-from atlas.cache import Tiers
+from atlas.cache import Held, Tiers
 from atlas.cast import Cast, Names, Question
 from atlas.errors import UsageError
 from atlas.memory import Left, Shown, View
@@ -50,6 +50,16 @@ class _Gathered:
 
 
 _EMPTY = _Gathered({}, {}, (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What loading or unloading a cluster did: so many of its memories, with so many tokens; `left` had no room."""
+
+    cluster: str
+    memories: int = 0
+    tokens: int = 0
+    left: int = 0
 
 
 class Session:
@@ -109,6 +119,48 @@ class Session:
     def stored(self, memories: Iterable[tuple[str, str]]) -> None:
         """Tell of memories just written, each with its path: they are likely to be asked for next."""
         self._after.stored(list(memories))
+
+    # ------------------------------------------------------------------- a cluster
+
+    def load(self, cluster: str, paths: Iterable[str]) -> Loaded:
+        """Hold the memories of a cluster ready, at every level, the worthiest first, until it is unloaded.
+
+        As many as warm has room for; `paths` are its members. What this session may not see is not loaded.
+        """
+        self.settle()
+        with self._mutex, self._ask("") as asked:
+            if asked.look is None:
+                return Loaded(cluster)
+            stage, now = Stage(asked.reader, asked.look), config.now()
+            seen = {one.id: one for one in stage.at(paths)}
+            made = self._cast.ready(stage, list(seen.values()))
+            worth = {one.id: self._cast.worth(one, made[one.id], now) for one in seen.values()}
+            ranked = [id for _, id in sorted((-value, id) for id, value in worth.items())]
+            for one in seen.values():
+                self._cast.finish(one, made[one.id])
+            held = {id: Held(made[id].facts.blob, made[id].size, made[id]) for id in ranked}
+            taken = self._tiers.load(held)
+            self._after.know({id: seen[id].path for id in taken})
+            self._kept.loaded[cluster] = taken
+            kept.save(self._config, self._kept)
+        return Loaded(cluster, len(taken), sum(held[id].size for id in taken), len(seen) - len(taken))
+
+    def unload(self, cluster: str) -> Loaded:
+        """Let the memories of a cluster go that were loaded with it, but for those of another that is loaded too."""
+        self.settle()
+        with self._mutex:
+            mine = self._kept.loaded.pop(cluster, ())
+            others = {id for ids in self._kept.loaded.values() for id in ids}
+            going = [id for id in mine if id not in others]
+            tokens = self._tiers.tokens(going)
+            self._tiers.unload(going)
+            kept.save(self._config, self._kept)
+        return Loaded(cluster, len(going), tokens)
+
+    def loaded(self) -> tuple[str, ...]:
+        """The clusters that are loaded."""
+        with self._mutex:
+            return tuple(self._kept.loaded)
 
     # ----------------------------------------------------------------- telling
 

@@ -335,3 +335,36 @@ def test_the_order_of_files_does_not_matter(tmp_path, make_repo, git):
             engine.maintain()
         pages.append({place.name: place.read_bytes() for place in (root / "clusters").iterdir()})
     assert pages[0] == pages[1]
+
+
+# -------------------------------------------------------------- who knows of whom
+
+
+def test_scopes_know_nothing_of_each_other(engine, root, git, monkeypatch):
+    """Together they would be one group; apart each has too few memories to look for any."""
+    monkeypatch.setattr("atlas.ingest.entities", lambda text: ())
+    for scope in ("ada", "ben"):
+        engine.ingest_many([Request(text, scope=scope, created="2026-01-01") for text in texts(7)])
+    assert engine.maintain() == []
+    engine.ingest_many([Request(text, scope="ada", created="2026-01-02") for text in texts(10)])
+    engine.maintain()
+    found = tags(engine)
+    assert all(slugs for path, slugs in found.items() if path.startswith("ada/"))
+    assert not any(slugs for path, slugs in found.items() if path.startswith("ben/"))
+
+
+@pytest.mark.parametrize("private", ["private/valve.md", "notes/valve.md"])
+def test_what_is_private_stands_on_no_page(engine, root, git, private):
+    own_notes(root, git, *TOPICS)
+    head = "scope: private\n" if private.startswith("notes") else ""
+    body = f"---\ntags: [{CLUSTER_PREFIX}boiler]\n{head}---\n# Boiler of my neighbour\n\n{texts(12, 'boiler')[-1]}\n"
+    write(root, private, body)
+    write(root, "private/other.md", f"# Boiler of my uncle\n\n{texts(11, 'boiler')[-1]}\n")
+    for n in range(3):
+        write(root, f"notes/tagged {n}.md", f"---\ntags: [{CLUSTER_PREFIX}boiler]\n---\n# Boiler {n}\n")
+    commit(root, git)
+    engine.maintain()
+    page = (root / "clusters/boiler.md").read_text()
+    assert "neighbour" not in page
+    assert "uncle" not in page
+    assert "notes/tagged 1" in page

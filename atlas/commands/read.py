@@ -10,6 +10,7 @@ import click
 
 from atlas import view
 from atlas.commands._door import Door, emit, filter_options, json_option
+from atlas.errors import UsageError
 from atlas.memory import Lod
 
 
@@ -105,10 +106,19 @@ def show(door: Door, id: str, lod: str, as_of: str | None, as_json: bool) -> int
 
 @click.command()
 @click.argument("name", required=False)
+@click.option("--load", "does", flag_value="load",
+              help="Hold all its memories ready for a session's next views, until it is unloaded.")  # fmt: skip
+@click.option("--unload", "does", flag_value="unload", help="Let them go again.")
+@click.option("--session", default="main", show_default=True, metavar="NAME", help="Which session.")
 @json_option
 @click.pass_obj
-def clusters(door: Door, name: str | None, as_json: bool) -> int:
-    """List the clusters, or the memories of one."""
+def clusters(door: Door, name: str | None, does: str | None, session: str, as_json: bool) -> int:
+    """List the clusters, or the memories of one.
+
+    Notes of your own that belong to a cluster are linked on its page, clusters/NAME.md, and listed too.
+    """
+    if does:
+        return _moved(door, name, session, as_json=as_json, load=does == "load")
     with door.engine() as engine:
         found = engine.clusters(name)
     if as_json:
@@ -119,6 +129,20 @@ def clusters(door: Door, name: str | None, as_json: bool) -> int:
         click.echo(view.table(("cluster", "size", "summary"), [(c.name, c.size, c.summary) for c in found]))
     else:
         door.say("No clusters yet: three memories that share a topic form one.")
+    return 0
+
+
+def _moved(door: Door, name: str | None, session: str, *, as_json: bool, load: bool) -> int:
+    """Load a cluster, or unload it."""
+    if name is None:
+        raise UsageError("Name the cluster: `atlas clusters` lists them.")
+    with door.engine() as engine:
+        done = engine.load(name, session) if load else engine.unload(name, session)
+    if as_json:
+        emit({"loaded" if load else "unloaded": done})
+        return 0
+    left = f"; {done.left} have no room (scene.warm_tokens)" if done.left else ""
+    door.say(f"{done.memories} memories {'ready' if load else 'let go'}, {done.tokens:,} tokens{left}.")
     return 0
 
 
