@@ -152,7 +152,7 @@ def _tokens(said: str) -> Iterator[_Token]:
     for match in _TOKEN.finditer(said):
         gap = said[last : match.start()]
         clause += bool(_CLAUSE.search(gap)) or bool(_CLAUSE.fullmatch(match[0]))
-        opens = not said[: match.start()].strip() or bool(_OPENING.search(gap))
+        opens = not any(map(str.isalnum, said[: match.start()])) or bool(_OPENING.search(gap))
         yield _Token(match[0], match.start(), opens, gap == " ", clause)
         last = match.end()
 

@@ -44,6 +44,8 @@ _TABLES: Mapping[str, tuple[Mapping[str, float], tuple[str, ...], float]] = {
     "forget_thresholds": ({}, ("L1", "L0", "tombstone"), 0),
     "forget_budgets": ({"working": 0, "long_term": 0, "user": 0}, ("working", "long_term", "user"), 0),
 }
+#: Who writes the summary of many memories: rules, or the language model of `llm.model`.
+SUMMARIES = ("offline", "llm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,9 @@ class Config:
     upkeep_on_merge: bool = True
     upkeep_on_watch: bool = True
     upkeep_seconds: float = 30.0
+    upkeep_summaries: str = "offline"
+    forget_folders: tuple[str, ...] = ()
+    forget_new_days: float = 14.0
     hooks_seconds: float = 5.0
     private: tuple[str, ...] = ("private/",)
     view_tokens: int = 2000
@@ -111,6 +116,8 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
     "llm": {"model": "llm_model", "api_base": "llm_api_base"},
     "git": {"commit": "commit", "timeout_seconds": "git_seconds"},
     "upkeep": {"on_merge": "upkeep_on_merge", "on_watch": "upkeep_on_watch", "timeout_seconds": "upkeep_seconds"},
+    "upkeep": {"on_merge": "upkeep_on_merge", "timeout_seconds": "upkeep_seconds", "summaries": "upkeep_summaries"},
+    "forget": {"folders": "forget_folders"},
     "hooks": {"seconds": "hooks_seconds"},
     "share": {"private": "private"},
     "index": {"lock_seconds": "lock_seconds"},
@@ -232,6 +239,13 @@ def _checked(file: Path, where: str, name: str, value: Any) -> Any:
     if name in _LISTS and isinstance(value, list) and all(map(_LISTS[name], value)):
         return tuple(_folder(v) for v in value) if name == "forget_folders" else tuple(value)
     if value in _WORDS.get(name, ()):
+    if (
+        name in {"ignore", "private", "forget_folders"}
+        and isinstance(value, list)
+        and all(isinstance(v, str) for v in value)
+    ):
+        return tuple(value)
+    if value in {"embedding": EMBEDDINGS, "upkeep_summaries": SUMMARIES}.get(name, ()):
         return value
     if (
         name in {"model", "api_base", "reranker", "llm_model", "llm_api_base", "tokenizer"}

@@ -240,7 +240,7 @@ def _draft(request: Request, key: str, id: str, now: datetime, taken: Callable[[
     }
     kept = {name: value for name, value in meta.items() if value not in (None, "", [])}
     scope = request.scope if isinstance(request.scope, Scope) else Scope(request.scope or "")
-    path = _path(f"{scope.prefix}memories/{created:%Y/%m}/", label, id, taken)
+    path = free_path(f"{scope.prefix}memories/{created:%Y/%m}/", label, id, taken)
     return Draft(id, path, label, offline.summary(text), text, key, kept)
 
 
@@ -294,7 +294,7 @@ def _when(name: str, given: str) -> datetime:
     return moment
 
 
-def _path(folder: str, label: str, id: str, taken: Callable[[str], bool]) -> str:
+def free_path(folder: str, label: str, id: str, taken: Callable[[str], bool]) -> str:
     """A free path: the label in ASCII, then with a number, then with the end of the id."""
     slug = slugify(re.sub("['’]", "", label), max_length=SLUG_CHARS, word_boundary=True, save_order=True).strip("-")
     if not slug or slug in RESERVED:

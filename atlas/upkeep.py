@@ -20,6 +20,7 @@ from typing import Protocol
 from filelock import FileLock, Timeout
 
 from atlas import communities, forgetting, hubs, summaries, usage, vault
+from atlas import compaction, hubs, usage, vault
 from atlas.errors import Conflict, Unavailable
 from atlas.memory import Applied, Change, Record
 from atlas.planning import Plan, Planner, Row, View
@@ -87,6 +88,8 @@ TASKS: Mapping[str, Task] = {
     "forget": Task(forgetting.upkeep, daily=True),
     "communities": Task(communities.plan),
     "clusters": Task(hubs.plan),
+    "compact": Task(compaction.plan, daily=True),
+    "clusters": Task(_hub_notes),
 }
 
 
