@@ -145,9 +145,10 @@ class Catalog:
         return found
 
     def with_text(self, keys: Sequence[str]) -> dict[str, str]:
-        """Which of these texts are stored already: text key → id."""
+        """Which of these texts are stored already: text key → id. What no longer holds can be told again."""
         marks = ", ".join("?" * len(keys)) or "NULL"
-        return {card.text_key: card.id for card in self.cards(f"n.text_key IN ({marks})", keys)}
+        holds = "n.valid_to IS NULL AND coalesce(n.meta->>'superseded_by', '') = ''"
+        return {card.text_key: card.id for card in self.cards(f"n.text_key IN ({marks}) AND {holds}", keys)}
 
     def with_entities(self, entities: Sequence[str]) -> list[Card]:
         """Memories Atlas wrote that share any of these entities, in whatever case."""

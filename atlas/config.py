@@ -46,6 +46,8 @@ _TABLES: Mapping[str, tuple[Mapping[str, float], tuple[str, ...], float]] = {
 }
 #: Who writes the summary of many memories: rules, or the language model of `llm.model`.
 SUMMARIES = ("offline", "llm")
+#: How it is reckoned whether a memory is used enough to be kept for long.
+HEATS = ("normalised", "heat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Config:
     upkeep_on_watch: bool = True
     upkeep_seconds: float = 30.0
     upkeep_summaries: str = "offline"
+    consolidate_policy: str = "normalised"
+    consolidate_threshold: float = 0.0
     forget_folders: tuple[str, ...] = ()
     forget_new_days: float = 14.0
     hooks_seconds: float = 5.0
@@ -118,6 +122,7 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
     "upkeep": {"on_merge": "upkeep_on_merge", "on_watch": "upkeep_on_watch", "timeout_seconds": "upkeep_seconds"},
     "upkeep": {"on_merge": "upkeep_on_merge", "timeout_seconds": "upkeep_seconds", "summaries": "upkeep_summaries"},
     "forget": {"folders": "forget_folders"},
+    "consolidate": {"policy": "consolidate_policy", "threshold": "consolidate_threshold"},
     "hooks": {"seconds": "hooks_seconds"},
     "share": {"private": "private"},
     "index": {"lock_seconds": "lock_seconds"},
@@ -245,7 +250,7 @@ def _checked(file: Path, where: str, name: str, value: Any) -> Any:
         and all(isinstance(v, str) for v in value)
     ):
         return tuple(value)
-    if value in {"embedding": EMBEDDINGS, "upkeep_summaries": SUMMARIES}.get(name, ()):
+    if value in {"embedding": EMBEDDINGS, "upkeep_summaries": SUMMARIES, "consolidate_policy": HEATS}.get(name, ()):
         return value
     if (
         name in {"model", "api_base", "reranker", "llm_model", "llm_api_base", "tokenizer"}
@@ -261,6 +266,9 @@ def _checked(file: Path, where: str, name: str, value: Any) -> Any:
         (name.endswith("_share") and 0 <= value <= 1)
         or (name.endswith("_seconds") and value > 0)
         or (name.endswith("_days") and 0 <= value < math.inf)
+        (name == "always_share" and 0 <= value <= 1)
+        or (name.endswith("_seconds") and value > 0)
+        or (name == "consolidate_threshold" and 0 <= value < math.inf)
     ):
         return float(value)
     raise UsageError(f"{file}: {where} cannot be {value!r}; docs/settings.md lists what it takes.")

@@ -25,6 +25,7 @@ from atlas.models import offline
 from atlas.models.entities import entities, slug_of
 from atlas.parts import split
 from atlas.paths import RESERVED
+from atlas.statements import happened
 
 #: Longest file name drawn from a label, in ASCII characters without its ending.
 SLUG_CHARS = 60
@@ -44,7 +45,8 @@ _NUMBERED = 9
 class Request:
     """One text to remember. What is None or empty is drawn from the text; `scope` is a path prefix.
 
-    `whole` keeps a list of statements as one memory. `created` and `valid_from` are ISO 8601.
+    `whole` keeps a list of statements as one memory. `created` and `valid_from` are ISO 8601; a fact that tells of a
+    change on a day ("Ana moved to floor 5 yesterday") is valid from that day where nothing else is given.
     """
 
     text: str
@@ -235,7 +237,7 @@ def _draft(request: Request, key: str, id: str, now: datetime, taken: Callable[[
         "importance": _importance(request.importance, text, kind),
         "entities": list(entities(text)),
         "source": request.source,
-        "valid_from": _date("valid_from", request.valid_from),
+        "valid_from": _date("valid_from", request.valid_from) or _since(text, kind, created),
         "trust": request.trust,
     }
     kept = {name: value for name, value in meta.items() if value not in (None, "", [])}
@@ -285,6 +287,11 @@ def _date(name: str, given: str | None) -> str | None:
     if given is not None:
         _when(name, given)
     return given
+
+
+def _since(text: str, kind: str, created: datetime) -> str | None:
+    """The day a fact says it has held since: "yesterday" means another day tomorrow. An episode holds at no time."""
+    return None if kind == "episode" else happened(text, created)
 
 
 def _when(name: str, given: str) -> datetime:

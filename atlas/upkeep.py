@@ -21,6 +21,7 @@ from filelock import FileLock, Timeout
 
 from atlas import communities, forgetting, hubs, summaries, usage, vault
 from atlas import compaction, hubs, usage, vault
+from atlas import compaction, consolidation, hubs, usage, vault
 from atlas.errors import Conflict, Unavailable
 from atlas.memory import Applied, Change, Record
 from atlas.planning import Plan, Planner, Row, View
@@ -88,6 +89,7 @@ TASKS: Mapping[str, Task] = {
     "forget": Task(forgetting.upkeep, daily=True),
     "communities": Task(communities.plan),
     "clusters": Task(hubs.plan),
+    "consolidate": Task(consolidation.plan, daily=True),
     "compact": Task(compaction.plan, daily=True),
     "clusters": Task(_hub_notes),
 }
