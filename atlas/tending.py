@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from atlas import config, evals, git, reconcile, upkeep, vault
+from atlas import config, duplicates, evals, git, reconcile, upkeep, vault
 from atlas.curating import CuratingEngine
 from atlas.errors import GitRefused, UsageError
 from atlas.memory import Applied, Change, Hit, Record
@@ -37,6 +37,12 @@ class TendingEngine(CuratingEngine):
         look = Overview(self.config, self._index, repository, self._read_or_none, unasked=unasked, dry_run=dry_run)
         with upkeep.alone(self.config.state):
             return upkeep.run(look, self._tend, upkeep.Log(self.config.state), asked, config.now())
+
+    def duplicates(self) -> tuple[duplicates.Pair, ...]:
+        """The pairs of memories that say nearly the same, nearest first, each with what only one of them says."""
+        view = Overview(self.config, self._index, self._under_git(), self._read_or_none).view()
+        inside = self.config.scope.contains
+        return tuple(pair for pair in duplicates.pairs(view) if inside(pair.a) and inside(pair.b))
 
     def _tended(self) -> git.Repository:
         """The repository, once upkeep can work on it."""

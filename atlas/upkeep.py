@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 from atlas import communities, forgetting, hubs, summaries, usage, vault
 from atlas import compaction, hubs, usage, vault
 from atlas import compaction, consolidation, hubs, usage, vault
+from atlas import compaction, consolidation, duplicates, hubs, usage, vault
 from atlas.errors import Conflict, Unavailable
 from atlas.memory import Applied, Change, Record
 from atlas.planning import Plan, Planner, Row, View
@@ -92,6 +93,7 @@ TASKS: Mapping[str, Task] = {
     "consolidate": Task(consolidation.plan, daily=True),
     "compact": Task(compaction.plan, daily=True),
     "clusters": Task(_hub_notes),
+    "duplicates": Task(duplicates.plan),
 }
 
 

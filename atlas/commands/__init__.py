@@ -51,6 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "forget": ("forget", "Let the least active memories, or those named, step down one rung, in one commit."),
     "maintain": ("upkeep", "Run the upkeep that is due, each task as a commit."),
     "purge": ("purge", "Erase a memory from the folder, from all of history and from every cache, and prove it."),
+    "duplicates": ("upkeep", "Name pairs of memories that say nearly the same; nothing is merged."),
     "eval": ("upkeep", "Run the vault's own checks in evals/."),
     "merge": ("merge", "Merge notes that Git left in conflict, or repair marks that slipped in."),
     "demo": ("demo", "Run the main job on a temporary vault, start to finish."),

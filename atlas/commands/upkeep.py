@@ -1,4 +1,4 @@
-"""Commands that keep a vault in order: maintain, eval."""
+"""Commands that keep a vault in order: maintain, duplicates, eval."""
 
 from __future__ import annotations
 
@@ -59,6 +59,31 @@ def _tell(door: Door, task: Ran, *, dry_run: bool) -> None:
 
 def _row(row: Row) -> dict[str, Any]:
     return {"id": row.id, "path": row.path, "from": row.was, "to": row.to, "reason": row.reason, **row.inputs}
+
+
+@click.command()
+@json_option
+@click.pass_obj
+def duplicates(door: Door, as_json: bool) -> int:
+    """Name pairs of memories that say nearly the same; nothing is merged.
+
+    Those in which nothing differs come with the command that joins them. Those that differ in a number, a name, a date
+    or a "not" are nearly the same and not the same: both stay.
+    """
+    with door.engine() as engine:
+        pairs = engine.duplicates()
+    if as_json:
+        emit({"pairs": pairs})
+        return 0
+    for pair in pairs:
+        here, there = view.printable(pair.a), view.printable(pair.b)
+        if pair.same:
+            click.echo(f"{here} and {there} say nearly the same ({pair.similarity:.2f}): atlas join {here} {there}")
+        else:
+            click.echo(f"{here} and {there} are not the same: {view.printable('; '.join(pair.differ))}")
+    if not pairs:
+        door.say("No two memories say nearly the same.")
+    return 0
 
 
 @click.command("eval")

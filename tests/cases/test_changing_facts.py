@@ -25,7 +25,7 @@ class Told:
 
     def floors(self, day, *options):
         """The floors that a search names for Ana, best first."""
-        hits = self.run(day, "search", QUESTION, "--no-abstain", *options)["hits"]
+        hits = self.run(day, "search", QUESTION, "--kind", "fact", "--no-abstain", *options)["hits"]
         return [hit["text"].split("floor ")[1][0] for hit in hits if "Ana" in hit["text"] and "floor" in hit["text"]]
 
     def meta(self, day, name):
