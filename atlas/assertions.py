@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 
@@ -46,10 +46,16 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence taken apart. `line` is its words, folded, with a space around each."""
+    """A sentence taken apart. `line` is its words, folded, with a space around each; `words` are those that tell."""
 
     facts: tuple[Fact, ...]
     line: str
+    words: frozenset[str]
+
+    @property
+    def denials(self) -> tuple[Fact, ...]:
+        """What it denies."""
+        return tuple(fact for fact in self.facts if fact.kind == Kind.DENIAL)
 
     def has(self, words: Iterable[str]) -> bool:
         """Whether all these words, or runs of words, stand in it."""
@@ -58,18 +64,21 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """One word, number or code name. `opens`: a capital says nothing there; `near`: one space behind the last."""
+    """One word, number or code name. `opens`: a capital says nothing there."""
 
     text: str
     start: int
     opens: bool
-    near: bool
     clause: int
 
     @property
     def word(self) -> str:
         """As it is compared."""
         return folded(self.text)
+
+    def follows(self, other: _Token) -> bool:
+        """Whether it stands one space behind the other."""
+        return self.start == other.start + len(other.text) + 1
 
 
 # Han and kana run on without spaces; whatever has no capitals gives no names away, so its words themselves are kept.
@@ -140,11 +149,13 @@ def _sentence(said: str, small: frozenset[str]) -> Sentence:
     rest = [t for t in every if not any(a <= t.start < b for a, b, _ in spans)]
     names = list(_names(rest, small))
     near = frozenset(fact.key for fact in names)
-    found = [*names, *_denials(every), *_glued_denials(said)]
+    denied = (replace(fact, near=fact.near | near) for fact in _denials(every))
+    found = [*names, *denied, *_glued_denials(said)]
     found += [Fact(Kind.NUMBER, key, near - {key}, text) for key, text in _numbers(rest)]
     found += [Fact(Kind.DATE, key, near, said[a:b].strip()) for a, b, key in spans]
     line = f" {' '.join(t.word for t in every)} "
-    return Sentence(tuple(dict.fromkeys(found)), line)
+    words = frozenset(t.word for t in every if t.word not in FUNCTION_WORDS or _letter(t))
+    return Sentence(tuple(dict.fromkeys(found)), line, words)
 
 
 def _tokens(said: str) -> Iterator[_Token]:
@@ -153,7 +164,7 @@ def _tokens(said: str) -> Iterator[_Token]:
         gap = said[last : match.start()]
         clause += bool(_CLAUSE.search(gap)) or bool(_CLAUSE.fullmatch(match[0]))
         opens = not any(map(str.isalnum, said[: match.start()])) or bool(_OPENING.search(gap))
-        yield _Token(match[0], match.start(), opens, gap == " ", clause)
+        yield _Token(match[0], match.start(), opens, clause)
         last = match.end()
 
 
@@ -191,14 +202,16 @@ def _date(words: Mapping[str, str | None]) -> str:
 def _names(tokens: Sequence[_Token], small: frozenset[str]) -> Iterator[Fact]:
     """Code names, addresses and paths; runs of capitalised words; every word of a script without capitals."""
     run: list[_Token] = []
-    for token in tokens:
-        if run and not (token.near and _capital(token, small) and not run[-1].text.endswith(("'s", "’s"))):
+    for at, token in enumerate(tokens):
+        if run and not (token.follows(run[-1]) and _capital(token, small) and not run[-1].text.endswith(("'s", "’s"))):
             yield _name(run)
             run = []
         if _UNCASED.match(token.text) or _coded(token):
             yield Fact(Kind.NAME, token.word, said=token.text)
         elif _capital(token, small):
-            run.append(token)
+            # A letter alone is a word too, once case is gone: it is a name with what it is the letter of, `node A`.
+            lettered = not run and _letter(token) and at and token.follows(tokens[at - 1])
+            run += [tokens[at - 1], token] if lettered else [token]
     if run:
         yield _name(run)
 
@@ -236,9 +249,9 @@ def _numbers(tokens: Sequence[_Token]) -> Iterator[tuple[str, str]]:
         if not value:
             continue
         before = next((t for t in reversed(tokens[:at]) if t.clause == token.clause and _telling(t)), None)
-        behind = tokens[at + 1] if at + 1 < len(tokens) and tokens[at + 1].near and not unit else None
+        behind = next((t for t in tokens[at + 1 : at + 2] if t.follows(token) and not unit), None)
         unit = unit or (behind.word if behind and _telling(behind) else "")
-        close = tokens[at - 1] if at and token.near else None
+        close = tokens[at - 1] if at and token.follows(tokens[at - 1]) else None
         lead = before or close
         said = " ".join(t.text for t in (close, token, behind if unit else None) if t)
         yield f"{lead.word if lead else ''}·{value}·{unit}", said
@@ -282,7 +295,9 @@ def _denials(tokens: Sequence[_Token]) -> Iterator[Fact]:
 
 
 def _sense(word: str) -> str:
-    return "not" if word.endswith("n't") else DENIALS.get(word, "")
+    """In which sense a word denies, "" if it does not; `not-so-great` and `never-ending` do as their first part does."""
+    first, hyphen, _ = word.partition("-")
+    return "not" if word.endswith("n't") else DENIALS.get(first if hyphen else word, "")
 
 
 def _span(token: _Token, words: Sequence[_Token]) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from atlas.assertions import folded
-from atlas.facts import Fact, Kept, Kind, lost
+from atlas.facts import Fact, Kept, Kind, facts, lost
 from atlas.models import offline
 
 #: Questions this short an answer leans on: `How many?` `Three.`
@@ -34,6 +34,7 @@ _CHATTER = re.compile(
     rf"|{_PRAISE}|no (?:problem|worries)|that(?:'s|’s| is) (?:so |really |such )?(?:a )?(?:{_PRAISE}))\b",
     re.IGNORECASE,
 )
+_INNER_END = re.compile(r"[.!]\s+\w")
 _POINTING = re.compile(
     r"(?:and |but |so |then )?(?:it|its|this|that|these|those|they|he|she|there|both|it's|that's|they're|he's|she's)\b",
     re.IGNORECASE,
@@ -84,8 +85,8 @@ class _Sentence:
 
     @property
     def asks(self) -> bool:
-        """Whether it is a question."""
-        return self.text.rstrip("\"'”’)*_ ").endswith(("?", "？"))
+        """Whether it is a question and nothing else."""
+        return not _INNER_END.search(self.text) and self.text.rstrip("\"'”’)*_ ").endswith(("?", "？"))
 
 
 def digest(said: Sequence[Said], room: int) -> str:
@@ -125,16 +126,27 @@ def _taken_apart(one: Said, number: int) -> Iterator[_Sentence]:
 
 
 def _keep_facts(every: Sequence[_Sentence], kept: Kept) -> None:
-    """What bears a number, a date or a denial stays first: most names stand in such a sentence anyhow."""
-    for kinds in (frozenset(Kind) - {Kind.NAME}, frozenset(Kind)):
-        for sentence in sorted(every, key=_greeting):
-            if not sentence.stays and any(fact.kind in kinds for fact in _news(sentence, kept)):
-                sentence.stays = True
-                kept.add(sentence.line)
+    """What bears a number, a date or a denial stays, and what states something of a name; then any name still missing.
+
+    A sentence goes only if the same words stay: `I haven't read it` is not said by another who hasn't either.
+    """
+    seen: set[str] = set()
+    for sentence in every:
+        words = _plain(sentence.line)
+        if _bears(sentence) and words not in seen:
+            sentence.stays = True
+            seen.add(words)
+            kept.add(sentence.line)
+    for sentence in sorted(every, key=_greeting):
+        if not sentence.stays and kept.missing(sentence.line):
+            sentence.stays = True
+            kept.add(sentence.line)
 
 
-def _news(sentence: _Sentence, kept: Kept) -> tuple[Fact, ...]:
-    return kept.missing(sentence.line)
+def _bears(sentence: _Sentence) -> bool:
+    """Whether it has a fact: `Restart node A` too, though another sentence has node A; a name in a greeting is none."""
+    borne = {fact.kind for fact in facts(sentence.text)}
+    return bool(borne - {Kind.NAME}) or (bool(borne) and not _greeting(sentence))
 
 
 def _greeting(sentence: _Sentence) -> bool:

@@ -33,10 +33,21 @@ class Kept:
 
     def missing(self, text: str) -> tuple[Fact, ...]:
         """The facts of a text that it does not say."""
-        wanted = {fact for part in parted(text) for fact in part.facts}
-        return tuple(
-            sorted((fact for fact in wanted if not any(_holds(part, fact) for part in self._parts)), key=_order)
-        )
+        parts = parted(text)
+        found = [fact for part in parts for fact in part.facts if not any(_holds(kept, fact) for kept in self._parts)]
+        found += [_affirmed(part) for part in parts if self._turns(part)]
+        return tuple(sorted(set(found), key=_order))
+
+    def _turns(self, part: Sentence) -> bool:
+        """Whether it denies all that a sentence affirms, and affirms it nowhere."""
+        if part.denials or not part.words:
+            return False
+        denied = any(part.words <= fact.near for kept in self._parts for fact in kept.denials)
+        return denied and not any(part.words <= kept.words for kept in self._parts if not kept.denials)
+
+
+def _affirmed(part: Sentence) -> Fact:
+    return Fact(Kind.DENIAL, "affirmed", part.words, part.line.strip())
 
 
 def facts(text: str) -> frozenset[Fact]:
