@@ -295,7 +295,7 @@ def _denials(tokens: Sequence[_Token]) -> Iterator[Fact]:
 
 
 def _sense(word: str) -> str:
-    """In which sense a word denies, "" if it does not; `not-so-great` and `never-ending` do as their first part does."""
+    """In which sense a word denies, "" if it does not; `not-so-great` denies as its first part does."""
     first, hyphen, _ = word.partition("-")
     return "not" if word.endswith("n't") else DENIALS.get(first if hyphen else word, "")
 

@@ -3,9 +3,9 @@
     python benchmarks/compaction.py [PATH/locomo10.json]
 
 *Generated*: 1,000 conversations with numbers, dates, names and denials planted in them (`_planted.py`), each compacted
-by the planner of upkeep, in memory. Every second summary is careless: it drops lines, exchanges digits and names, affirms
-what was denied. A fact is lost if no sentence of the summary, nor of what is left of its turn, has all its words: an
-oracle that shares no rule with the loss check it judges.
+by the planner of upkeep, in memory. Every second summary is careless: it drops lines, exchanges digits and names,
+affirms what was denied. A fact is lost if no sentence of the summary, nor of what is left of its turn, has all its
+words: an oracle that shares no rule with the loss check it judges.
 
 *LoCoMo*: each turn an episode, its session the source. *before* and *after* are tokens of all memories without their
 metadata; *live* leaves out labels in the archive. Of every turn that stepped down, each number in digits, each name
