@@ -27,12 +27,21 @@ DEBRIS = "~$"
 #: Endings that make a file a memory, in lower case.
 ENDINGS = (".md", ".markdown")
 
+#: Who writes the summary of many memories: rules, or the language model of `llm.model`.
+SUMMARIES = ("offline", "llm")
+#: How it is reckoned whether a memory is used enough to be kept for long.
+HEATS = ("normalised", "heat")
 EMBEDDINGS = ("static", "local", "remote", "none")
 #: How memories may fade; see `decay`.
 FORGET_POLICIES = ("activity", "fsrs")
 
 #: Settings that are one of these words.
-_WORDS = {"embedding": EMBEDDINGS, "forget_policy": FORGET_POLICIES}
+_WORDS = {
+    "embedding": EMBEDDINGS,
+    "forget_policy": FORGET_POLICIES,
+    "upkeep_summaries": SUMMARIES,
+    "consolidate_policy": HEATS,
+}
 #: Settings that are tables of numbers: their defaults, which keys they take (() is any), and the least of a number.
 _TABLES: Mapping[str, tuple[Mapping[str, float], tuple[str, ...], float]] = {
     "forget_half_life": (
@@ -44,10 +53,6 @@ _TABLES: Mapping[str, tuple[Mapping[str, float], tuple[str, ...], float]] = {
     "forget_thresholds": ({}, ("L1", "L0", "tombstone"), 0),
     "forget_budgets": ({"working": 0, "long_term": 0, "user": 0}, ("working", "long_term", "user"), 0),
 }
-#: Who writes the summary of many memories: rules, or the language model of `llm.model`.
-SUMMARIES = ("offline", "llm")
-#: How it is reckoned whether a memory is used enough to be kept for long.
-HEATS = ("normalised", "heat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +79,6 @@ class Config:
     upkeep_summaries: str = "offline"
     consolidate_policy: str = "normalised"
     consolidate_threshold: float = 0.0
-    forget_folders: tuple[str, ...] = ()
-    forget_new_days: float = 14.0
     hooks_seconds: float = 5.0
     private: tuple[str, ...] = ("private/",)
     view_tokens: int = 2000
@@ -119,9 +122,12 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
     },
     "llm": {"model": "llm_model", "api_base": "llm_api_base"},
     "git": {"commit": "commit", "timeout_seconds": "git_seconds"},
-    "upkeep": {"on_merge": "upkeep_on_merge", "on_watch": "upkeep_on_watch", "timeout_seconds": "upkeep_seconds"},
-    "upkeep": {"on_merge": "upkeep_on_merge", "timeout_seconds": "upkeep_seconds", "summaries": "upkeep_summaries"},
-    "forget": {"folders": "forget_folders"},
+    "upkeep": {
+        "on_merge": "upkeep_on_merge",
+        "on_watch": "upkeep_on_watch",
+        "timeout_seconds": "upkeep_seconds",
+        "summaries": "upkeep_summaries",
+    },
     "consolidate": {"policy": "consolidate_policy", "threshold": "consolidate_threshold"},
     "hooks": {"seconds": "hooks_seconds"},
     "share": {"private": "private"},
@@ -244,13 +250,6 @@ def _checked(file: Path, where: str, name: str, value: Any) -> Any:
     if name in _LISTS and isinstance(value, list) and all(map(_LISTS[name], value)):
         return tuple(_folder(v) for v in value) if name == "forget_folders" else tuple(value)
     if value in _WORDS.get(name, ()):
-    if (
-        name in {"ignore", "private", "forget_folders"}
-        and isinstance(value, list)
-        and all(isinstance(v, str) for v in value)
-    ):
-        return tuple(value)
-    if value in {"embedding": EMBEDDINGS, "upkeep_summaries": SUMMARIES, "consolidate_policy": HEATS}.get(name, ()):
         return value
     if (
         name in {"model", "api_base", "reranker", "llm_model", "llm_api_base", "tokenizer"}
@@ -266,8 +265,6 @@ def _checked(file: Path, where: str, name: str, value: Any) -> Any:
         (name.endswith("_share") and 0 <= value <= 1)
         or (name.endswith("_seconds") and value > 0)
         or (name.endswith("_days") and 0 <= value < math.inf)
-        (name == "always_share" and 0 <= value <= 1)
-        or (name.endswith("_seconds") and value > 0)
         or (name == "consolidate_threshold" and 0 <= value < math.inf)
     ):
         return float(value)

@@ -19,10 +19,7 @@ from typing import Protocol
 
 from filelock import FileLock, Timeout
 
-from atlas import communities, forgetting, hubs, summaries, usage, vault
-from atlas import compaction, hubs, usage, vault
-from atlas import compaction, consolidation, hubs, usage, vault
-from atlas import compaction, consolidation, duplicates, hubs, usage, vault
+from atlas import communities, compaction, consolidation, duplicates, forgetting, hubs, summaries, usage, vault
 from atlas.errors import Conflict, Unavailable
 from atlas.memory import Applied, Change, Record
 from atlas.planning import Plan, Planner, Row, View
@@ -87,12 +84,11 @@ class Look(Protocol):
 TASKS: Mapping[str, Task] = {
     "usage": Task(usage.plan, always=True),
     "drift": Task(summaries.plan),
+    "consolidate": Task(consolidation.plan, daily=True),
+    "compact": Task(compaction.plan, daily=True),
     "forget": Task(forgetting.upkeep, daily=True),
     "communities": Task(communities.plan),
     "clusters": Task(hubs.plan),
-    "consolidate": Task(consolidation.plan, daily=True),
-    "compact": Task(compaction.plan, daily=True),
-    "clusters": Task(_hub_notes),
     "duplicates": Task(duplicates.plan),
 }
 
