@@ -5,8 +5,8 @@
                  failed. R falls slowly (0.6 after two months, 0.5 after half a year), so that importance alone would
                  decide; R⁴, the chance of recalling it four times running, falls as fast as it weighs.
 
-**The vault's clock.** Time in which nothing was stored and nothing read counts `idle_days` at most, each time: two
-months of holidays, a clock set to 2099 and a vault opened again after half a year do not make everything old at once.
+**The vault's clock.** Time in which nothing was stored and nothing read counts `idle_days` at most, each time: a clock
+set to 2099 and a vault opened again after a year do not make everything old at once.
 """
 
 from __future__ import annotations

@@ -258,7 +258,7 @@ def test_what_was_said_long_ago_and_stored_today_is_new():
 def test_a_pause_is_no_age():
     """Nothing stored or read for a year: only `idle_days` of it count."""
     rows = [memory(n, age=366 + n, detail="") for n in range(5)]
-    idle = replace(view(rows), usage=dict)
+    idle = replace(view(rows, forget_idle_days=14.0), usage=dict)
     assert forgetting.plan(idle).rows == ()
     assert len(forgetting.plan(replace(idle, now=NOW.replace(year=2099))).rows) == 0
     long = view(rows, forget_idle_days=100.0)
