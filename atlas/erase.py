@@ -32,6 +32,8 @@ from atlas.traces import Traces
 from atlas.versions import Past, Versions
 
 _FILE = "purge.json"
+#: Which memories are in which group (see `communities`): their ids, and names drawn from them.
+_GROUPS = "communities.json"
 _HOURS = 6 * 3600.0
 _HUB = re.compile(r"clusters/[^/]+\.md", re.IGNORECASE)
 _BLOCK = re.compile(r"<!-- atlas:([\w-]+) -->.*?<!-- /atlas:\1 -->", re.DOTALL)
@@ -314,7 +316,7 @@ def _unlink_if(told: Case, file: Path) -> None:
 def forget(config: Config, told: Case) -> None:
     """Remove what is derived and may hold it, but for the index, which its owner rebuilds. All sessions begin anew."""
     kept.renew(config)
-    for file in (*config.state.glob("broken-*.duckdb*"), *config.state.glob("*.log")):
+    for file in (*config.state.glob("broken-*.duckdb*"), *config.state.glob("*.log"), config.state / _GROUPS):
         file.unlink(missing_ok=True)
     for file in config.state.rglob(f"{vault.TEMPORARY}*"):
         file.unlink(missing_ok=True)

@@ -148,10 +148,9 @@ def _near(vectors: NDArray[np.float32]) -> Pairs:
         from_ = np.repeat(here + first, k)
         found.append((np.stack([rows[from_], rows[near]], axis=1), value))
     pairs, cosines = (np.concatenate(column) for column in zip(*found, strict=True))
-    kept = cosines > FLOOR
     # Rounded, so that sums taken in another order on another machine group the same.
-    weights = np.round(NEAR * (cosines[kept].astype(np.float64) - FLOOR) / (1 - FLOOR), 4)
-    return pairs[kept].astype(np.int64), weights
+    weights = np.round(NEAR * (cosines.astype(np.float64) - FLOOR) / (1 - FLOOR), 4)
+    return pairs[weights > 0].astype(np.int64), weights[weights > 0]
 
 
 def _arrays(pairs: list[tuple[int, int]], weights: list[float]) -> Pairs:
