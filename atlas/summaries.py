@@ -70,7 +70,7 @@ def renewed(data: bytes, summarise: Summarise = offline.summary) -> bytes | None
 
 def _summariser(config: Config) -> Summarise:
     """Rules, or the model of `llm.model` where `upkeep.summaries` asks for it."""
-    if getattr(config, "upkeep_summaries", "offline") != LLM or not config.llm_model:
+    if config.upkeep_summaries != LLM or not config.llm_model:
         return offline.summary
     model = import_module("atlas.models.remote").RemoteModel(config.llm_model, config.llm_api_base)
 

@@ -345,7 +345,8 @@ def test_scopes_know_nothing_of_each_other(engine, root, git, monkeypatch):
     monkeypatch.setattr("atlas.ingest.entities", lambda text: ())
     for scope in ("ada", "ben"):
         engine.ingest_many([Request(text, scope=scope, created="2026-01-01") for text in texts(7)])
-    assert engine.maintain() == []
+    engine.maintain()
+    assert not any(tags(engine).values())
     engine.ingest_many([Request(text, scope="ada", created="2026-01-02") for text in texts(10)])
     engine.maintain()
     found = tags(engine)

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import write
 
-from atlas import drift, markdown, summaries
+from atlas import MemoryEngine, drift, markdown, summaries
 from atlas.drift import State
 from atlas.errors import Unparsable
 from atlas.memory import Lod
 from atlas.merge import merge
+from atlas.models import offline
 
 TEXT = (
     "The boiler in the cellar has a pressure valve that was replaced in May.\n\n"
@@ -129,8 +130,6 @@ def test_it_is_said_and_stops_nothing(engine, stale):
 
 @pytest.mark.parametrize("resident", [True, False])
 def test_its_summary_is_served_nowhere(stale, root, engine, resident):
-    from atlas import MemoryEngine
-
     old = engine.expand(stale).summary
     with MemoryEngine(root, resident=resident) as other:
         (hit,) = other.search("turquoise key").hits
@@ -243,3 +242,18 @@ def test_whatever_a_summariser_says_the_file_stays_whole(before, after, said):
 )
 def test_an_answer_of_a_model_that_is_no_summary_is_none(said, kept):
     assert summaries.fitting(said) == kept
+
+
+def test_where_no_model_answers_the_rules_do(engine, stale, root, git):
+    """The address is nobody's, and the extra that would ask it need not be there."""
+    model = '[llm]\nmodel = "openai/none"\napi_base = "http://127.0.0.1:9"\n'
+    write(root, "atlas.toml", model + '[upkeep]\nsummaries = "llm"\n')
+    git(root, "commit", "-qam", "settings")
+    with MemoryEngine(root) as asking:
+        (done,) = ran(asking)
+        assert done.changed == (stale,)
+        assert asking.expand(stale).summary == offline.summary(_detail(root, stale))
+
+
+def _detail(root, path: str) -> str:
+    return markdown.parse((root / path).read_text(), path).detail
