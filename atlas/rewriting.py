@@ -63,6 +63,8 @@ class Rewriter:
         self._known = {one.id: one for one in past.objects}
         self._trees: dict[tuple[str, str], str] = {}
         self._edits: dict[tuple[str, str], str] = {}
+        listed = {blob for path, blob in past.steps if without.edited(path)}
+        self._listed = {one.id: data for one, data in objects.read(repo, self._objects(listed))}
         self._touched = self._touching()
         self._data = {one.id: data for one, data in objects.read(repo, self._objects(self._touched))}
         self.done = Rewritten()
@@ -86,8 +88,7 @@ class Rewriter:
 
     def _touching(self) -> set[str]:
         """The trees that hold, somewhere below, a version to be left out or a file to be edited."""
-        blobs = {blob for _, blob in self._without.versions}
-        blobs |= {blob for path, blob in self._past.steps if self._without.edited(path)}
+        blobs = {blob for _, blob in self._without.versions} | self._listed.keys()
         above: dict[str, set[str]] = defaultdict(set)
         found: list[str] = []
         for one, data in objects.read(self._repo, (o for o in self._past.objects if o.kind == "tree")):
@@ -138,7 +139,7 @@ class Rewriter:
         """The file without the lines that are to go; "" if none is left."""
         key = path, blob
         if key not in self._edits:
-            data = dict(self._repo.blobs([blob])).get(blob, b"")
+            data = self._listed[blob]
             new = self._without.edit(path, data)
             self._edits[key] = blob if new == data else self._writer.put("blob", new) if new else ""
         return self._edits[key]

@@ -27,6 +27,8 @@ Digests = NDArray[np.uint64]
 RUN = 8
 #: So many words are remembered by their number.
 _KNOWN = 2_000_000
+#: So many answers about texts of at most so many characters are kept.
+_KNOWN_LINES, _LINE = 200_000, 300
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
 #: Where a sentence or a line ends.
@@ -44,6 +46,7 @@ class Traces:
         self.key, self.runs = key, dict(runs)
         self._base = np.uint64(int.from_bytes(_hashed(key, "base"), "big") | 1)
         self._numbers: dict[str, int] = {}
+        self._lines: dict[str, frozenset[int]] = {}
 
     @classmethod
     def gather(cls, texts: Iterable[str], *, telling: bool = True) -> Traces:
@@ -82,6 +85,16 @@ class Traces:
 
     def said(self, text: str) -> frozenset[int]:
         """The digests of the runs that this text holds, as it stands."""
+        if len(text) > _LINE:
+            return self._said(text)
+        known = self._lines.get(text)  # every version of a list has nearly the same lines
+        if known is None:
+            if len(self._lines) > _KNOWN_LINES:
+                self._lines.clear()
+            known = self._lines[text] = self._said(text)
+        return known
+
+    def _said(self, text: str) -> frozenset[int]:
         if not self.runs:
             return frozenset()
         words = self._words(text)

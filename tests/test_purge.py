@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import children
 import duckdb
 import pytest
-from shell import atlas, spawn
+from shell import atlas, command, environment, spawn
 from support import SIGN, script, write
 
-from atlas import MemoryEngine, erase, template
+from atlas import MemoryEngine, erase, standing, template
 from atlas.errors import GitRefused, NotFound, UsageError
 from atlas.receipt import State
 
@@ -145,6 +147,7 @@ def test_a_signature_on_what_is_rewritten_is_lost_and_counted(engine, root, git,
     made = engine.purge(memory, yes=True)
     assert made.signatures == 2
     assert "BEGIN PGP" not in git(root, "cat-file", "tag", "v1")
+    assert "gpgsig" not in git(root, "cat-file", "commit", "v1^{commit}")
 
 
 def test_without_yes_nothing_is_done(engine, root, git, memory):
@@ -534,6 +537,30 @@ def test_another_engine_writes_nothing_of_it_back(root, memory):
         assert "xylophone9" not in other.view(question).text
         assert memory not in {id for id, _ in other.session().hot()}
     assert holding(root, tuple(set(WORDS) - {"lighthouse"})) == []
+
+
+def test_a_watcher_brings_nothing_back(root, memory, engine):
+    seen = root.parent / "seen"
+    with seen.open("wb") as out:
+        watcher = subprocess.Popen(command("watch"), cwd=root, env=environment(), stdout=out, stderr=out)
+        try:
+            wait(lambda: standing.state(engine.config)["running"])
+            write(root, ".git/info/exclude", "/later.md\n")
+            engine.purge(memory, yes=True)
+            write(root, "later.md", "# Later\n\nA heron stands in the pond.\n")
+            wait(lambda: "1 added" in seen.read_text())
+            assert holding(root) == []
+        finally:
+            watcher.terminate()
+            watcher.wait()
+    assert holding(root) == []
+
+
+def wait(ready: Callable[[], bool]) -> None:
+    until = time.monotonic() + 30
+    while not ready():
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 # ----------------------------------------------------------- the command line
