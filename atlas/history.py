@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from atlas import tombstones
+from atlas import merge, tombstones
 from atlas.commits import ACTOR, MEMORY, OP, POLICY, REASON
 from atlas.config import ENDINGS
 from atlas.config import now as clock
@@ -292,7 +292,11 @@ def _undone(
 
 
 def _merge(repo: Repository, path: str, current: bytes, base: bytes, other: bytes) -> bytes:
-    """`current` with the change base → other applied; raises GitRefused when both changed the same lines."""
+    """`current` with the change base → other applied; raises GitRefused when both changed the same thing.
+
+    Line by line first. Where lines touch, a note is merged by key and by section: a tag given after a memory was
+    forgotten stands in the line beside what forgetting wrote.
+    """
     with tempfile.TemporaryDirectory() as folder:
         names = []
         for name, data in (("current", current), ("base", base), ("other", other)):
@@ -302,6 +306,9 @@ def _merge(repo: Repository, path: str, current: bytes, base: bytes, other: byte
     if ran.code == 0:
         return ran.out
     if 0 < ran.code < _MERGE_FAILED:
+        merged = merge.merge(base, current, other, path) if path.lower().endswith(ENDINGS) else None
+        if merged is not None and not merged.conflicts:
+            return merged.data
         raise GitRefused("undo this commit", f"{path} was edited later in the same lines; edit that file by hand")
     raise GitRefused(f"merge {path}", ran.said)
 

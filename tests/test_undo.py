@@ -164,3 +164,15 @@ def test_undoing_the_last_commit_gives_back_the_tree_before_it(history_):
         if shas[-1] != shas[-2]:
             commit(vault, history.revert_files(vault, shas[-1]), Record("undo", "back"), NOON)
             assert vault.tree() == trees[-2]
+
+
+def test_a_key_written_beside_the_one_to_be_undone_stays(repo, vault, remember):
+    whole = b"---\nid: 01J\nkind: fact\n---\n# A\n\nText.\n"
+    forgotten = whole.replace(b"fact\n", b"fact\nrung: L1\nforgotten: 2026-05-01\n")
+    remember({"a.md": whole})
+    sha = remember({"a.md": forgotten})
+    remember({"a.md": forgotten.replace(b"-05-01\n", b"-05-01\ntags: [boiler]\n")})
+    assert history.revert_files(vault, sha) == {"a.md": whole.replace(b"fact\n", b"fact\ntags: [boiler]\n")}
+    remember({"a.md": forgotten.replace(b"L1", b"L0")})
+    with pytest.raises(GitRefused, match=r"a\.md was edited later in the same lines"):
+        history.revert_files(vault, sha)
