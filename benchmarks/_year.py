@@ -16,7 +16,7 @@ import _common
 import locomo
 import numpy as np
 
-from atlas import MemoryEngine, markdown, tokens
+from atlas import MemoryEngine, hubs, markdown, tokens
 from atlas.engine import Ingested
 from atlas.git import find
 from atlas.ingest import Request
@@ -148,13 +148,15 @@ class Twin:
 
 
 def sizes(engine: MemoryEngine) -> dict[str, int]:
-    """Notes, and tokens: of their texts (label, summary, detail), and of whole files with their metadata."""
+    """Notes, and tokens: of their texts (label, summary, detail), of hub notes among them, of files with metadata."""
     count = tokens.load(engine.config.tokenizer, engine.config.root).count
-    found = {"notes": 0, "text": 0, "files": 0}
+    found = {"notes": 0, "text": 0, "hubs": 0, "files": 0}
     for path in survey(engine.config).files:
         text = (engine.config.root / path).read_text("utf-8")
         found["notes"] += 1
-        found["text"] += count(markdown.parse(text, path).body)
+        words = count(markdown.parse(text, path).body)
+        found["text"] += words
+        found["hubs"] += words if path.startswith(f"{hubs.FOLDER}/") else 0
         found["files"] += count(text)
     return found
 

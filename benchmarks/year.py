@@ -10,7 +10,9 @@ first, and what is left is compared with the twin, file by file.
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -58,13 +60,14 @@ class Year:
                     self._tend(engine, day)
                 if day % QUARTER == QUARTER - 1 or day == self.wanted.days - 1:
                     quarters.append(self._look(engine, day))
+                    print(json.dumps(quarters[-1]), file=sys.stderr, flush=True)
             growth = {"commits": int(_common.git(self.vault, "rev-list", "--count", "HEAD")), "MB": self._packed()}
             undone = self._undo(engine)
         return {
             "quarters": quarters,
             "seconds": {name: self._spread(taken) for name, taken in self.seconds.items() if taken},
             "runs": dict(Counter(task for task, _ in self.runs)),
-            "stopped and asked": dict(self.stops),
+            "stopped, or not begun in time": dict(self.stops),
             "read in vain": self.in_vain,
             "repository": growth,
             "undone": undone,
@@ -101,7 +104,7 @@ class Year:
         for ran in engine.maintain(yes=True):
             if ran.commit:
                 self.runs.append((ran.task, ran.commit))
-            if ran.stops:
+            if ran.stops or "not begun" in ran.note:
                 self.stops[ran.task] += 1
         self.seconds["maintain"].append(time.perf_counter() - began)
 
@@ -132,6 +135,7 @@ class Year:
                 "ever": ever["files"],
                 "share": _share(live["files"], ever["files"]),
             },
+            "tokens of hub notes": live["hubs"],
             "asked again": len(again),
             f"recall@{K}": {**recall, "ratio": _share(recall["vault"], recall["twin"])},
             "asked, and forgotten": len(gone),
