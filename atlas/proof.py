@@ -62,7 +62,8 @@ class Search:
     def _git_files(self, repo: Repository) -> Place:
         store = repo.common_dir / "objects"
         files = [file for file in _files(repo.common_dir) if not file.is_relative_to(store)]
-        bad = [file.relative_to(repo.common_dir).as_posix() for file in files if self._read(file)]
+        named = [file.relative_to(repo.common_dir).as_posix() for file in files if self._read(file)]
+        bad = [self._case.safe(name) for name in named]
         strange = [file for file in _files(store) if not _LOOSE.fullmatch(file.relative_to(store).as_posix())]
         self._unread += [f".git/objects/{file.relative_to(store)}" for file in strange]
         return gone_or(

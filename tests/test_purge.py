@@ -14,9 +14,9 @@ import children
 import duckdb
 import pytest
 from shell import atlas, command, environment, spawn
-from support import SIGN, script, write
+from support import SIGN, open_repo, script, write
 
-from atlas import MemoryEngine, erase, standing, template
+from atlas import MemoryEngine, erase, proof, standing, template, versions
 from atlas.errors import GitRefused, NotFound, UsageError
 from atlas.receipt import State
 
@@ -431,6 +431,19 @@ def test_messages_that_only_share_a_word_stay(engine, root, git, memory):
     said = git(root, "log", "-3", "--skip=2", "--format=%B")
     assert f"quoted\n\nPurged {made.digest}\n\nReviewed-by: Bo\n" in said
     assert "The violet door, and the keeper of the tower\n\nNothing else.\n" in said
+
+
+def test_the_search_finds_it_in_every_place_before(engine, root, memory):
+    engine.view("when does the lighthouse open")
+    engine.rest()
+    repo = open_repo(root)
+    before = versions.look(repo)
+    told = erase.case(repo, before, versions.find(repo, before, {memory}))
+    found = {place.name: place for place in proof.search(told, engine.config, repo, engine._index.texts())}
+    looked = ("objects of the repository", "Git's own files", "the index", "caches and journal", "the folder")
+    assert [found[name].state for name in looked] == [State.FOUND] * 5
+    assert all(kind in found[looked[0]].detail for kind in ("blob", "and"))
+    assert "chunks.text" in found["the index"].detail
 
 
 # ------------------------------------------------------------------- refusing
