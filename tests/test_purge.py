@@ -264,6 +264,20 @@ def test_lines_of_usage_tombstones_and_hubs(engine, root, git, memory):
     assert not any(memory in git(root, "show", f"{commit}:usage/k7.jsonl") for commit in old)
 
 
+def test_a_hub_of_upkeep_says_nothing_of_it_in_any_version(engine, root, git):
+    texts = ["The boiler Vesta is cold.", "A kestrel nests above Vesta.", "The owl of Vesta hoots after supper."]
+    for text in texts:
+        engine.ingest(text, tags=["cluster/vesta"])
+    id = engine.ingest(SECRET, tags=["cluster/vesta"])[0]
+    engine.maintain(all_tasks=True, yes=True)
+    assert "clusters/vesta.md" in holding(root, ("violet",))
+    assert engine.purge(id, yes=True).clean
+    assert holding(root) == []
+    assert all(text.removesuffix(".") in (root / "clusters/vesta.md").read_text() for text in texts)
+    engine.maintain(all_tasks=True, yes=True)
+    assert holding(root) == []
+
+
 def test_the_journal_forgets_the_id_and_keeps_its_length(engine, root, memory):
     engine.view("when does the lighthouse open")
     engine.rest()
