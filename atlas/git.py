@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from atlas.config import ENDINGS, MARKER
 from atlas.errors import GitRefused, NotFound
+from atlas.paths import is_record
 from atlas.process import SECONDS, Ran, call, refused
 
 #: Operations under way, by the file or folder Git keeps meanwhile. The first that exists is named.
@@ -277,7 +278,7 @@ class Repository:
 
 def is_kept(path: str) -> bool:
     """Whether a path is part of the truth that Atlas commits."""
-    return path.lower().endswith(ENDINGS) or path == MARKER or path.startswith(("ledger/", "usage/"))
+    return path.lower().endswith(ENDINGS) or path == MARKER or path.startswith("ledger/") or is_record(path)
 
 
 def _absent(words: tuple[str, ...], ran: Ran, what: str, name: str) -> NotFound | GitRefused:
