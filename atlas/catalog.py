@@ -16,6 +16,7 @@ from atlas.errors import Ambiguous, NotFound
 from atlas.keys import SEP, handle, parted
 from atlas.live import Filters
 from atlas.memory import CLUSTER_PREFIX, Finding, Lod, Scope
+from atlas.profiles import DEFAULT_TIER, TIERS
 from atlas.resolver import Known
 from atlas.store import only_row
 
@@ -181,27 +182,28 @@ class Catalog:
         }
 
     def tiers(self) -> dict[str, int]:
-        """Number of memories per `tier` written in them."""
+        """Number of memories per `tier` written in them, or that their kinds have."""
+        cases = " ".join(f"WHEN '{kind}' THEN '{tier}'" for kind, tier in TIERS.items())
+        tier = f"coalesce(nullif(trim(n.meta->>'tier'), ''), CASE n.kind {cases} ELSE '{DEFAULT_TIER}' END)"
+        return self._counted(tier)
+
+    def lods(self) -> dict[str, int]:
+        """Number of memories by the fullest level they have: all of it, a summary, or nothing beside a label."""
+        told = "EXISTS (SELECT 1 FROM chunks c WHERE c.note = n.note AND c.seq >= 1)"
+        rung = "CASE n.meta->>'rung' WHEN 'L1' THEN 'L1' WHEN 'L0' THEN 'L0' ELSE 'L2' END"
+        found = self._counted(f"CASE WHEN {told} THEN {rung} ELSE 'L0' END")
+        return {lod.value: found.get(lod.value, 0) for lod in reversed(Lod)}
+
+    def _counted(self, column: str) -> dict[str, int]:
+        """How many memories have each value of an expression, the most frequent first."""
         where, bound = Filters(self._scope).sql()
-        tier = "coalesce(nullif(n.meta->>'tier', ''), 'long_term')"
         return dict(
             self._con.execute(
-                f"SELECT {tier}, count(*) FROM listing l JOIN notes n USING (note) WHERE {where} "
+                f"SELECT {column}, count(*) FROM listing l JOIN notes n USING (note) WHERE {where} "
                 "GROUP BY 1 ORDER BY 2 DESC, 1",
                 bound,
             ).fetchall()
         )
-
-    def lods(self) -> dict[str, int]:
-        """Number of memories by the fullest level they have: a text, or nothing beside a label."""
-        where, bound = Filters(self._scope).sql()
-        (whole, told) = only_row(
-            self._con,
-            "SELECT count(*), count(*) FILTER (EXISTS (SELECT 1 FROM chunks c WHERE c.note = n.note AND c.seq >= 1)) "
-            f"FROM listing l JOIN notes n USING (note) WHERE {where}",
-            bound,
-        )
-        return {Lod.L2.value: told, Lod.L0.value: whole - told}
 
     def findings(self) -> list[Finding]:
         """Every file not indexed in full, and everything found in the others, by path and line."""

@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from slugify import slugify
@@ -36,7 +36,9 @@ FEWEST, MOST_CLUSTERS = 3, 3
 MOST_MEMBERS, MANY, MOST_SHARE = 200, 50, 0.4
 
 # The metadata of a new memory, in this order.
-_KEYS = ("id", "kind", "tags", "created", "importance", "entities", "source", "valid_from", "trust")
+_KEYS = ("id", "kind", "tags", "created", "recorded_at", "importance", "entities", "source", "valid_from", "trust")
+#: What was created so long before it is stored says when it was stored too.
+_LATE = timedelta(days=1)
 # Names tried with a number behind them before the id decides: a chat says "Thanks" five hundred times.
 _NUMBERED = 9
 
@@ -234,6 +236,8 @@ def _draft(request: Request, key: str, id: str, now: datetime, taken: Callable[[
         "kind": kind,
         "tags": clean_tags(request.tags),
         "created": created,
+        # A chat of last year that is imported today is new here: forgetting must not take it tomorrow.
+        "recorded_at": _created(now, now) if now - created > _LATE else None,
         "importance": _importance(request.importance, text, kind),
         "entities": list(entities(text)),
         "source": request.source,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import duckdb
 
 #: The tier of a memory that names none, by its kind.
-_TIERS = {"episode": "working", "preference": "user"}
+TIERS = {"episode": "working", "preference": "user"}
 DEFAULT_TIER = "long_term"
 
 _QUERY = f"""
@@ -98,7 +98,7 @@ def tier_of(kind: str, meta: Mapping[str, Any]) -> str:
     ('working', 'long_term', 'long_term')
     """
     written = meta.get("tier")
-    return written.strip() if isinstance(written, str) and written.strip() else _TIERS.get(kind, DEFAULT_TIER)
+    return written.strip() if isinstance(written, str) and written.strip() else TIERS.get(kind, DEFAULT_TIER)
 
 
 def rung_of(meta: Mapping[str, Any]) -> Rung:

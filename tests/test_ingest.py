@@ -524,3 +524,11 @@ def test_laws_of_clusters(new, old):
 def test_the_subject_says_what_was_remembered():
     assert Vault().plan(ONE).subject == "Remember JWT refresh token has a race condition"
     assert Vault().plan(*JWT).subject == "Remember 3 memories"
+
+
+def test_what_is_stored_long_after_it_came_to_be_says_when():
+    plan = Vault().plan(Request(ONE, created="2024-05-01"))
+    assert markdown.parse(plan.drafts[0].data.decode(), "").meta["recorded_at"] == "2026-11-30T09:30:15Z"
+    for created in (None, "2026-11-30", "2027-01-01"):
+        plan = Vault().plan(Request(ONE, created=created))
+        assert "recorded_at" not in markdown.parse(plan.drafts[0].data.decode(), "").meta
