@@ -161,7 +161,8 @@ def remembered(asked: Iterable[Request]) -> tuple[dict[str, bytes], View]:
     files = {draft.path: draft.data for draft in drafts}
     profiles = tuple(_profile(path, data) for path, data in files.items())
     view = View(
-        config=Config(Path("/nowhere")), cards=(), profiles=lambda: profiles, read=files.get, removed=lambda _: False,
+        config=Config(Path("/nowhere"), upkeep_seconds=3600.0), cards=(), profiles=lambda: profiles, read=files.get,
+        removed=lambda _: False,
         busy=lambda _: False, now=NOW, usage=dict, ours=files.keys,
         vectors=lambda paths: np.zeros((len(paths), 0), np.float32),
     )  # fmt: skip
