@@ -142,6 +142,17 @@ def test_its_summary_is_served_nowhere(stale, root, engine, resident):
             assert all(item.lod != Lod.L1 for item in other.view("turquoise key of the cellar", budget=budget).items)
 
 
+def test_what_the_old_summary_says_is_found_no_more(engine, stale, root, text):
+    """It stands in the file, and said what the text does not any more."""
+    old = markdown.parse(text(stale), stale)
+    said = next(word for word in old.summary.split() if len(word) > 4 and word not in old.title)
+    write(root, stale, markdown.replace_section(text(stale), "Detail", "The pump is new.\n\n" * 3 + "So is the pipe."))
+    for query in (old.summary, "pump"):
+        for hit in engine.search(query, abstain=False).hits:
+            assert said not in hit.text + hit.summary
+        assert said not in engine.view(query, budget=2000).text
+
+
 def test_a_fresh_one_is_served_at_every_level(engine):
     engine.ingest(TEXT)
     levels = {i.lod for b in range(0, 400, 20) for i in engine.view("boiler valve pressure", budget=b).items}
