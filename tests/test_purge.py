@@ -264,6 +264,13 @@ def test_lines_of_usage_tombstones_and_hubs(engine, root, git, memory):
     assert not any(memory in git(root, "show", f"{commit}:usage/k7.jsonl") for commit in old)
 
 
+def test_a_line_of_a_hub_goes_by_its_link_however_short_the_name(engine, root, notes):
+    lines = "<!-- atlas:members -->\n- [[a|One]]\n- [[ab|One]]\n<!-- /atlas:members -->\n- [[a|One]] by hand\n"
+    notes({"a.md": f"# One\n\n{SECRET}\n", "ab.md": "# One\n", "clusters/ones.md": lines})
+    engine.purge("a.md", yes=True)
+    assert (root / "clusters/ones.md").read_text() == lines.replace("- [[a|One]]\n", "")
+
+
 def test_a_hub_of_upkeep_says_nothing_of_it_in_any_version(engine, root, git):
     texts = ["The boiler Vesta is cold.", "A kestrel nests above Vesta.", "The owl of Vesta hoots after supper."]
     for text in texts:
