@@ -135,7 +135,10 @@ class Twin:
         repository = find(engine.config.root)
         assert repository is not None
         old, new = (markdown.parse(repository.read(rev, path).decode(), path) for rev in ("HEAD~1", "HEAD"))
-        place = self.root / self.paths[str(new.meta["id"])]
+        known = self.paths.get(str(new.meta["id"]))
+        if known is None:  # a summary, which only the other vault has
+            return
+        place = self.root / known
         added = [tag for tag in new.tags if tag not in old.tags]
         self._write(
             place.relative_to(self.root).as_posix(), markdown.add_to_list(place.read_text(), "tags", added).encode()

@@ -198,7 +198,7 @@ def main(wanted: argparse.Namespace) -> None:
     figures["seconds of the whole"] = round(time.perf_counter() - began)
     name = "year" if wanted.days == 365 else f"year-{wanted.days}"
     data = f"{wanted.dialogues.name}, {wanted.notes.name}"
-    hashes = [_common.sha256(file) for file in (wanted.dialogues, wanted.notes)]
+    hashes = " ".join(_common.sha256(file) for file in (wanted.dialogues, wanted.notes))
     config = {"days": wanted.days, "per day": wanted.per_day, "reads": wanted.reads, "seed": wanted.seed}
     _common.keep(name, figures, data=data, sha256=hashes, config=config)
 

@@ -113,7 +113,7 @@ def figures(results: Path) -> Iterator[str]:
     tables = {
         "token_savings": _views, "cache_hit_rate": _ready, "prefetch_accuracy": _prefetched, "prefix_reuse": _reused,
         "live": _lived, "latency_comparison": _latency, "vault": _speed, "scale": _scale, "watch": _watch,
-        "hooks": _hooks, "writers": _writers,
+        "hooks": _hooks, "writers": _writers, "year": _year,
     }  # fmt: skip
     for name, table in tables.items():
         if result := _result(results, name):
@@ -336,6 +336,30 @@ def _writers(found: Mapping[str, Any]) -> str:
         f"{_seconds(found['seconds'])}, {found['lost']} lost, {wrong} errors, {found['searches']} searches of "
         f"{found['search_ms_median']:.0f} ms.\n"
     )
+
+
+def _year(found: Mapping[str, Any]) -> str:
+    """A year of memories: what is left of it at the end of each quarter, and what that costs."""
+    rows = [
+        (
+            str(one["day"]),
+            f"{one['notes']['vault']:,} of {one['notes']['ever']:,}",
+            _percent(one["tokens of texts"]["share"]),
+            f"{one['recall@10']['vault']:.3f} / {one['recall@10']['twin']:.3f}",
+            "" if one["found there when frozen"] is None else _percent(one["found there when frozen"]),
+            f"{one['MB of .git']:.1f} MB",
+        )
+        for one in found["quarters"]
+    ]
+    head = ("Day of a year", "notes", "tokens, of all ever", "asked again: recall@10 / never forgetting",
+            "forgotten: found frozen", "repository")  # fmt: skip
+    day, run, undone = found["seconds"]["ingest day"], found["seconds"]["maintain"], found["undone"]
+    said = (
+        f"A day of ingesting takes {_seconds(day['median'])} (at most {_seconds(day['most'])}), a run of upkeep "
+        f"{_seconds(run['median'])} (at most {_seconds(run['most'])}). After undoing all {undone['runs']} runs, "
+        f"{undone['differ']} files differ from a store that never forgot.\n"
+    )
+    return f"{_table(head, rows)}\n{said}"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
