@@ -13,13 +13,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from atlas import merge, tombstones
+from atlas import markdown, merge, tombstones
 from atlas.commits import ACTOR, MEMORY, OP, POLICY, REASON
 from atlas.config import ENDINGS
 from atlas.config import now as clock
-from atlas.errors import GitRefused, NotFound
+from atlas.errors import GitRefused, NotFound, NotText
 from atlas.git import Repository, fields, raw
 from atlas.memory import Entry
+from atlas.source import decode
 
 #: One commit in the output of `git log -z`. A path never begins with `//`, so neither a path nor a status is a start.
 _FORMAT = "//%H%x00%cI%x00%an%x00%s%x00%(trailers:only=true,unfold=true,separator=%x1f)"
@@ -286,9 +287,21 @@ def _undone(
         return target
     if current is None and target is not None and made is not None:
         return None  # removed since by somebody; the part that is to be undone went with it
+    if target is None and current is not None and made is not None and _same_but_tags(path, made, current):
+        return None  # a memory stored later drew it into a cluster
     if current is None or made is None or target is None:
         raise GitRefused("undo this commit", f"{path} was changed again after it; undo the later change first")
     return _merge(repo, path, current, made, target)
+
+
+def _same_but_tags(path: str, made: bytes, current: bytes) -> bool:
+    """Whether two versions are one note with other tags."""
+    try:
+        one, other = (markdown.parse(decode(data).text, path) for data in (made, current))
+    except NotText:
+        return False
+    metas = [{key: value for key, value in note.meta.items() if key != "tags"} for note in (one, other)]
+    return one.readable and other.readable and one.body == other.body and metas[0] == metas[1]
 
 
 def _merge(repo: Repository, path: str, current: bytes, base: bytes, other: bytes) -> bytes:

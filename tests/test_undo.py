@@ -176,3 +176,14 @@ def test_a_key_written_beside_the_one_to_be_undone_stays(repo, vault, remember):
     remember({"a.md": forgotten.replace(b"L1", b"L0")})
     with pytest.raises(GitRefused, match=r"a\.md was edited later in the same lines"):
         history.revert_files(vault, sha)
+
+
+def test_what_was_made_goes_though_it_was_drawn_into_a_cluster_since(repo, vault, remember):
+    made = b"---\nid: 01J\nkind: fact\n---\n# A\n\nText.\n"
+    sha = remember({"a.md": made})
+    remember({"a.md": made.replace(b"fact\n", b"fact\ntags: [cluster/x]\n")})
+    assert history.revert_files(vault, sha) == {"a.md": None}
+    for edited in (made.replace(b"Text", b"My text"), made.replace(b"fact", b"decision"), b"\xff\xfe\x00"):
+        remember({"a.md": edited})
+        with pytest.raises(GitRefused, match="undo the later change first"):
+            history.revert_files(vault, sha)
