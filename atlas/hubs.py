@@ -325,8 +325,8 @@ def _with_notes(text: str) -> str:
 
 def _upgraded(text: str, slug: str) -> str:
     """A page of an earlier version, whose summary was one sentence without marks; changed by a person, it stays."""
-    note = markdown.parse(text, "")
-    if f"atlas:{SUMMARY} -->" in text or note.summary != f"The memories of the cluster {title(slug)}.":
+    old = f"The memories of the cluster {title(slug)}."
+    if f"atlas:{SUMMARY} -->" in text or old not in text or markdown.parse(text, "").summary != old:
         return text
     try:
         return markdown.replace_section(text, "Summary", _marked(SUMMARY, [""], "\n"))
