@@ -76,7 +76,7 @@ class _Room:
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self.hidden = hubs.hidden(view.config)
+        self.hidden = hubs.hidden(view)
         self.all = [one for one in view.profiles() if one.kind != HUB]
         self.able = [one for one in self.all if one.readable and one.rung != Rung.L0 and not self.hidden(one)]
         self.by_id = {one.id: one for one in self.able}

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from atlas import markdown
-from atlas.config import Config
 from atlas.errors import NotText, OutsideVault, Unparsable
 from atlas.memory import HUB, Change, Record, Rung
 from atlas.models import offline
@@ -89,7 +88,7 @@ def plan(view: View) -> Plan:
     pages = [card.path for card in view.cards if card.kind == HUB and slug_at(card.path)]
     if not pages and not any(card.clusters for card in view.cards):
         return Plan()
-    out = hidden(view.config)
+    out = hidden(view)
     notes = {profile.path: member(profile) for profile in view.profiles() if not out(profile)}
     groups = grouped(one for one in view.profiles() if not out(one))
     slugs = sorted({*groups, *map(slug_at, pages)})
@@ -109,10 +108,10 @@ def grouped(profiles: Iterable[Profile]) -> dict[str, list[Profile]]:
     return found
 
 
-def hidden(config: Config) -> Callable[[Profile], bool]:
-    """Whether a memory is private: a page is shared, so not even its label may stand there."""
-    private = ignorer(config.private)
-    return lambda one: private(one.path) or one.meta.get("scope") == "private"
+def hidden(view: View) -> Callable[[Profile], bool]:
+    """Whether a memory is private, or kept from Git: a page is shared, so not even its label may stand there."""
+    private, ignored = ignorer(view.config.private), view.ignored()
+    return lambda one: private(one.path) or one.meta.get("scope") == "private" or one.path in ignored
 
 
 def member(profile: Profile) -> Member:

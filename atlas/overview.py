@@ -81,6 +81,7 @@ class Overview:
             ours=cache(self._ours),
             vectors=self._vectors,
             unasked=self._unasked,
+            ignored=cache(lambda: self._repository.ignored([card.path for card in cards])),
             dry_run=self._dry_run,
             links=cache(self._links),
         )

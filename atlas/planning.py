@@ -24,8 +24,9 @@ class View:
 
     `removed`: whether history holds a file of this path that is gone; `busy`: whether a file has uncommitted edits.
     `usage` is by memory id. `ours` are the paths of the notes that Atlas alone wrote. `vectors` has a unit vector per
-    path, float32[n, d], with d = 0 where no model answers. `links` are pairs of paths, from and to. `unasked`: nobody
-    asked for this run, a hook or the watcher began it; `dry_run`: nothing of it will be done, so nothing is to be kept.
+    path, float32[n, d], with d = 0 where no model answers. `links` are pairs of paths, from and to; `ignored` the paths
+    that Git was told to ignore. `unasked`: nobody asked for this run, a hook or the watcher began it; `dry_run`:
+    nothing of it will be done, so nothing is to be kept.
     """
 
     config: Config
@@ -41,6 +42,7 @@ class View:
     unasked: bool = False
     dry_run: bool = False
     links: Callable[[], Sequence[tuple[str, str]]] = tuple
+    ignored: Callable[[], Collection[str]] = frozenset
 
     def mine(self, path: str) -> bool:
         """Whether upkeep may change the words of a note: Atlas alone wrote it, or its folder is opted in."""

@@ -241,3 +241,13 @@ def test_a_task_with_nothing_to_do_is_asked_again_when_something_changed(engine,
     write(bundled, "notes/four.md", "# Four\n")
     engine.maintain()
     assert asked == [3, 3, 3, 4]
+
+
+def test_what_git_is_told_to_ignore_stands_on_no_page(engine, bundled, git):
+    """A page is committed and shared; the title of a note that is kept from Git would be shared with it."""
+    write(bundled, ".gitignore", (bundled / ".gitignore").read_text() + "\nown/\n")
+    write(bundled, "own/four.md", "---\ntags: [cluster/boiler]\n---\n# What nobody shall see\n")
+    commit(bundled, git)
+    engine.maintain()
+    assert linked(bundled) == ["notes/one", "notes/three", "notes/two"]
+    assert "nobody" not in (bundled / HUB).read_text()
