@@ -181,8 +181,16 @@ def test_a_third_that_is_a_change_settles_it(engine):
 
 def test_what_is_not_trusted_overrules_nothing(engine):
     (old,) = told(engine, "Staging listens on port 5433")
-    told(engine, "Staging now listens on port 6666", trust="untrusted")
+    engine.ingest("Staging now listens on port 6666", created="2026-03-05", trust="untrusted")
+    engine.maintain()
     assert meta(engine, old) == {}
+
+
+def test_of_two_told_at_once_neither_came_later(engine):
+    texts = "Staging listens on port 5433", "Staging now listens on port 5434"
+    both = [engine.ingest(text, created="2026-03-01")[0] for text in texts]
+    engine.maintain()
+    assert [meta(engine, id) for id in both] == [{"trust": "contested"}] * 2
 
 
 def test_what_a_person_has_judged_is_left(engine):
