@@ -16,7 +16,7 @@ from atlas.errors import Ambiguous, NotFound
 from atlas.keys import SEP, handle, parted
 from atlas.live import Filters
 from atlas.memory import CLUSTER_PREFIX, Finding, Lod, Scope
-from atlas.profiles import DEFAULT_TIER, TIERS
+from atlas.profiles import DEFAULT_TIER, TIERS, Profile, profiles
 from atlas.resolver import Known
 from atlas.store import only_row
 
@@ -66,6 +66,10 @@ class Catalog:
             Card(p, i, b, label or PurePosixPath(p).stem, kind, parted(t), parted(e), parted(a), key, written, stale)
             for p, i, b, label, kind, t, e, a, key, written, stale in rows
         ]
+
+    def profiles(self) -> tuple[Profile, ...]:
+        """What upkeep has to know of every memory, by path."""
+        return profiles(self._con, self._scope)
 
     def find(self, name: str) -> Card:
         """The memory a person means by an id (or its first or last letters), a path, a file name, a title or an alias.

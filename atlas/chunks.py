@@ -31,7 +31,7 @@ _MACHINE_FENCE = re.compile(
 #: The digest beside a summary (see `drift`).
 _DIGEST = re.compile(r"[0-9a-f]{8}-[0-9a-f]{8}")
 #: The members of a cluster, listed on its page: found there, they would answer for the memories themselves.
-_LISTED = re.compile(r"<!-- atlas:(members|notes) -->.*?<!-- /atlas:\1 -->", re.DOTALL)
+_LISTED = re.compile(r"<!-- atlas:(summary|members|notes) -->.*?<!-- /atlas:\1 -->", re.DOTALL)
 _DATA_URI = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,[A-Za-z0-9+/=\s]{40,}?(?=[)\"'>\s]|$)")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？…])\s+|\n+")
 _BREAKS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?。！？])\s*"), re.compile(r"\s+"))

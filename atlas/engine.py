@@ -23,6 +23,8 @@ from atlas import (
     kept,
     ladder,
     lineage,
+    newcomers,
+    overview,
     past,
     template,
     thaw,
@@ -32,8 +34,8 @@ from atlas import (
 from atlas.catalog import Catalog
 from atlas.errors import NotFound, UsageError
 from atlas.hand import Hand
-from atlas.ingest import Request, plan_batch
-from atlas.memory import CLUSTER_PREFIX, HUB, Applied, Entry, Finding, Memory, Record, Scope
+from atlas.ingest import Draft, Request, plan_batch
+from atlas.memory import CLUSTER_PREFIX, HUB, Applied, Change, Entry, Finding, Memory, Record, Scope
 from atlas.purging import PurgingEngine
 from atlas.survey import survey
 
@@ -153,6 +155,7 @@ class MemoryEngine(PurgingEngine):
                     total=catalog.count(),
                 )
                 changes = [*plan.changes, *edits.add_tags(plan.joins, self._read_bytes)]
+                changes = self._with_ends(changes, plan.drafts, catalog)
                 passed = self._hand.checked(changes, reader)
             record = Record("ingest", plan.subject, actor=self.config.actor, memories=tuple(d.id for d in plan.drafts))
             applied = self._hand.apply(passed, record) if changes else Applied(())
@@ -160,6 +163,18 @@ class MemoryEngine(PurgingEngine):
         for session in list(self._sessions.values()):
             session.stored((one.id, one.path) for one in stored)
         return Ingested(stored, plan.duplicates, plan.per_text, applied)
+
+    def _with_ends(self, changes: list[Change], drafts: Sequence[Draft], catalog: Catalog) -> list[Change]:
+        """The changes of an ingest, with what the new memories put an end to closed; most put an end to nothing."""
+        said = newcomers.subjects(drafts)
+        cards = [card for subject in said for card in catalog.cards("contains(lower(n.label), ?)", [subject])]
+        ids = newcomers.concerned(said, cards)
+        repository = self._repository() if ids else None
+        if repository is None:
+            return changes
+        return newcomers.closed(
+            changes, drafts, overview.outline(self.config, repository, catalog, self._read_or_none), ids
+        )
 
     def edit(self, name: str, edit: Callable[[str], str], *, reason: str = "", op: str = "edit") -> Applied:
         """Change the text of a memory by a function; tried again on the newer text if the file changed meanwhile."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from atlas import authors, config, history, usage
+from atlas import authors, history, usage
+from atlas import config as settings
 from atlas.catalog import Catalog
 from atlas.keys import key
 from atlas.live import Filters
@@ -23,6 +24,22 @@ if TYPE_CHECKING:
     from atlas.config import Config
     from atlas.git import Repository
     from atlas.snapshot import Index
+
+
+def outline(config: Config, repository: Repository, catalog: Catalog, read: Callable[[str], bytes | None]) -> View:
+    """The part of the vault that a catalog knows, for a plan that is made while the index is open."""
+    return View(
+        config=config,
+        cards=(),
+        profiles=cache(catalog.profiles),
+        read=read,
+        removed=lambda _: False,
+        busy=frozenset(repository.uncommitted()).__contains__,
+        now=settings.now(),
+        usage=dict,
+        ours=cache(lambda: authors.ours(repository)),
+        vectors=lambda paths: np.zeros((len(paths), 0), np.float32),
+    )
 
 
 class Overview:
@@ -60,7 +77,7 @@ class Overview:
             self._waits = self._waits or path in edited
             return path in edited
 
-        return replace(self._kept[1], busy=busy, now=config.now())
+        return replace(self._kept[1], busy=busy, now=settings.now())
 
     def waits(self) -> bool:
         """Whether a planner has left out, since the last view, what has uncommitted edits."""
@@ -76,7 +93,7 @@ class Overview:
             read=self._read,
             removed=self._removed(),
             busy=lambda _: True,
-            now=config.now(),
+            now=settings.now(),
             usage=cache(self._usage),
             ours=cache(self._ours),
             vectors=self._vectors,

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from atlas import config, links, names, times
+from atlas.memory import HUB
+from atlas.rank import Voice
 from atlas.timewords import spans
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from atlas.live import Filters
-    from atlas.rank import Scores, Voice
+    from atlas.rank import Scores
     from atlas.rows import Rows
 
 T = TypeVar("T")
@@ -35,6 +37,8 @@ class Voices:
     def __init__(self, con: duckdb.DuckDBPyConnection, rows: Rows) -> None:
         self._con, self._rows = con, rows
         self._linked: bool | None = None
+        self._paged: bool | None = None
+        self._pages: OrderedDict[Filters, Voice] = OrderedDict()
         self._ends = False
         self._graphs: OrderedDict[Filters, links.Graph] = OrderedDict()
         self._dates: OrderedDict[Filters, times.Dates] = OrderedDict()
@@ -52,6 +56,7 @@ class Voices:
             self._time(text, filters, paths),
             *(self._periods(filters, paths, scores, clock) if filters.valid_at is None else ()),
             links.voice(self._graph(filters, paths), scores) if self._known()[0] else None,
+            self._page(filters, paths),
         ]
         return [voice for voice in found if voice is not None], named.ambiguous if named else ()
 
@@ -79,6 +84,23 @@ class Voices:
             return [times.outdated(over)]
         graph = self._graph(filters, paths)
         return [times.outdated(np.union1d(over, graph.replaced)), times.successors(scores, graph.old, graph.new)]
+
+    def _page(self, filters: Filters, paths: NDArray[np.int64]) -> Voice | None:
+        """Says of the pages of clusters that they are no memories."""
+        if self._paged is None:
+            found = self._con.execute("SELECT 1 FROM notes WHERE kind = ? LIMIT 1", [HUB]).fetchall()
+            self._paged = bool(found)
+        if not self._paged:
+            return None
+        voice = _kept(self._pages, filters, lambda: self._load_pages(filters, paths))
+        return voice if len(voice.note) else None
+
+    def _load_pages(self, filters: Filters, paths: NDArray[np.int64]) -> Voice:
+        where, values = filters.sql()
+        query = f"SELECT l.path_key FROM {filters.table} l JOIN notes n USING (note) WHERE {where} AND n.kind = '{HUB}'"
+        keys = self._con.execute(query, values).fetchnumpy()["path_key"]
+        places = np.flatnonzero(np.isin(paths, keys)).astype(np.int32)
+        return Voice("page", places, np.ones(len(places), np.float32))
 
     def _known(self) -> tuple[bool, bool]:
         """Whether any note links to anything, and whether any says until when it holds."""

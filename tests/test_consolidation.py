@@ -208,6 +208,7 @@ def test_another_scope_is_another_world(engine):
 
 
 def test_nothing_is_deleted_and_all_can_be_undone(engine):
-    old, new = told(engine, "Ana works at Acme", "Ana works at Globex now")
+    old, new = told(engine, "Ana works at Acme", "Ana works at Globex")
+    assert meta(engine, old) == {"trust": "contested"}
     engine.undo(engine.history(old)[0].commit)
     assert (meta(engine, old), meta(engine, new)) == ({}, {})

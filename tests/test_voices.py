@@ -228,3 +228,15 @@ def test_no_voice_lets_in_or_hears_what_is_outside(root, inside, outside, query)
 def _note(n: int, words: list[str]) -> str:
     head = f"created: 2024-0{n + 1}-01\n" + (f"superseded_by: n{n + 1}\n" if "superseded" in words else "")
     return f"---\n{head}---\n" + " ".join(words) + "\n"
+
+
+def test_the_page_of_a_cluster_steps_behind_its_members(engine, notes):
+    """A page has the name of what it is about and little else: it would be first for every question on that."""
+    member = "---\ntags: [cluster/ana]\n---\n# {}\n"
+    said = ("Ana is back on floor 2", "Ana moved to floor 5", "Ana likes tea")
+    notes({f"{n}.md": member.format(text) for n, text in enumerate(said)})
+    engine.maintain()
+    assert engine.search("where does Ana sit").hits[0].path != "clusters/ana.md"
+    assert engine.search("Ana").hits[0].path == "clusters/ana.md", "by its name it is found first"
+    assert "page" in engine.search("Ana").hits[0].why
+    assert [hit.path for hit in engine.search("Ana", kind=["hub"]).hits] == ["clusters/ana.md"]

@@ -1,4 +1,4 @@
-"""A3, from the first word to the answer: what was told on day 1, 9 and 30, and what upkeep makes of it."""
+"""A3, from the first word to the answer: what was told on day 1, 9 and 30, and what becomes of it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a3_each_answer_on_its_day(told):
     ben = told.meta("2026-01-30", "Ben's desk is on floor 2")
     assert not {"valid_to", "superseded_by", "trust"} & ben.keys(), "nobody said anything of Ben"
     said = told.run("2026-01-30", "log", first["memories"][0]["id"])["entries"]
-    assert next(entry["op"] for entry in said if entry["time"].startswith("2026-01-09")) == "consolidate"
+    assert next(entry["op"] for entry in said if entry["time"].startswith("2026-01-09")) == "ingest"
 
 
 def test_a3_the_words_stay_as_they_were_told(told):
