@@ -171,6 +171,13 @@ def standing(engine: MemoryEngine) -> set[str]:
     return {str(meta.get("id")) for meta in metas if rung_of(meta) == Rung.L2}
 
 
+def taken_in(engine: MemoryEngine) -> dict[str, set[str]]:
+    """The ids of the memories that each summary has taken in, by its own."""
+    texts = ((engine.config.root / path).read_text("utf-8") for path in survey(engine.config).files)
+    metas = (markdown.parse(text, "").meta for text in texts if "derived_from" in text)
+    return {str(meta.get("id")): set(meta.get("derived_from") or ()) for meta in metas}
+
+
 def trees(root: Path) -> Mapping[str, str]:
     """What HEAD has outside usage and ledger: path → blob id."""
     rows = _common.git(root, "ls-tree", "-r", "-z", "HEAD").split("\0")

@@ -16,12 +16,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import _common
-from _year import Item, Readers, Twin, at, days, notes, sizes, standing, trees, turns
+from _year import Item, Readers, Twin, at, days, notes, sizes, standing, taken_in, trees, turns
 
 from atlas import AtlasError, MemoryEngine
 from atlas.engine import Ingested
@@ -119,6 +119,7 @@ class Year:
         with MemoryEngine(self.twin.root) as twin:
             live, ever = sizes(engine), sizes(twin)
             recall = {name: self._recall(one, again) for name, one in (("vault", engine), ("twin", twin))}
+        told = self._recall(engine, again, told=taken_in(engine))
         whole = standing(engine)
         gone = [id for id in asked if id not in whole]
         thawed = self._recall(engine, gone, frozen=True) if gone else None
@@ -137,19 +138,30 @@ class Year:
             },
             "tokens of hub notes": live["hubs"],
             "asked again": len(again),
-            f"recall@{K}": {**recall, "ratio": _share(recall["vault"], recall["twin"])},
+            f"recall@{K}": {**recall, "ratio": _share(recall["vault"], recall["twin"]), "with summaries": told},
             "asked, and forgotten": len(gone),
             "found there when frozen": thawed,
             "MB of .git": self._packed(),
         }
 
-    def _recall(self, engine: MemoryEngine, ids: Sequence[str], *, frozen: bool = False) -> float:
-        """The share of the questions about these memories that have them among the first hits."""
+    def _recall(
+        self,
+        engine: MemoryEngine,
+        ids: Sequence[str],
+        *,
+        frozen: bool = False,
+        told: Mapping[str, Collection[str]] | None = None,
+    ) -> float:
+        """The share of the questions about these memories that have them among the first hits, or what `told` of them.
+
+        `told` are the ids that each summary has taken in.
+        """
         hits = asked = 0
         for id in ids:
             for question in self.items[id].questions:
                 asked += 1
-                hits += id in {hit.id for hit in engine.search(question, k=K, abstain=False, frozen=frozen).hits}
+                first = {hit.id for hit in engine.search(question, k=K, abstain=False, frozen=frozen).hits}
+                hits += id in first or any(id in (told or {}).get(one, ()) for one in first)
         return _share(hits, asked)
 
     def _packed(self) -> float:
