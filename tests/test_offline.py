@@ -295,3 +295,10 @@ def test_the_same_text_gives_the_same_answer_in_any_process():
 def test_a_sentence_does_not_load_yake():
     code = f"import sys; from atlas.models.entities import entities; entities({JWT!r}); sys.exit('yake' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("rule", ["---", "* * *", "| --- | :-: |", "==", "|:---", "_" * 400])
+def test_a_rule_is_no_sentence_and_nearly_one_takes_no_time(rule):
+    assert sentences(f"Before.\n{rule}\nAfter.") == ["Before.", "After."]
+    assert sentences("-" * 5000 + "x") == ["-" * 5000 + "x"]
+    assert sentences("a|-") == ["a|-"]

@@ -21,7 +21,8 @@ _HEAD_TITLE = re.compile(r"^title:[ \t]*[\"']?(.+?)[\"']?[ \t]*$", re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+\S")
 _BLOCK_MARK = re.compile(r"\A[ \t]*(?:(?:#{1,6}|[-*+•>]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?|>+|\|)")
-_RULE = re.compile(r"[ \t]*(?:[-=_*|: \t]*[-=_*]){2,}[-=_*|: \t]*")
+# One way to match each line: with two, a row of fifty dashes and a letter took for ever.
+_RULE = re.compile(r"[|: \t]*[-=_*][|: \t]*[-=_*][-=_*|: \t]*")
 _END = re.compile(r"[.!?…]+[\"'”’)\]»*_]*(?=\s|$)|[。！？｡]+[」』”’）】]*")
 _LAST_WORD = re.compile(r"\S*$")
 # A sentence scoring under this share of the best one is filler, even where there is room.
