@@ -18,7 +18,7 @@ from typing import Any
 
 from ulid import ULID
 
-from atlas import ladder, markdown
+from atlas import forgetting, ladder, markdown
 from atlas.digest import Said, digest, forgotten
 from atlas.errors import NotText, Unavailable
 from atlas.facts import Kept, invented
@@ -125,6 +125,9 @@ def _groups(view: View) -> Iterator[list[Profile]]:
 
     Each day begins elsewhere, so that groups which are not worth it do not keep the others from their turn for ever.
     """
+    # What is still used stays whole: of a year in which episodes were summed up by age alone, a fifth of what was asked
+    # for again was found no more.
+    fading = forgetting.fading(view)
     newest: dict[tuple[str, ...], int] = {}
     sessions: dict[tuple[str, ...], list[Profile]] = defaultdict(list)
     single: list[Profile] = []
@@ -132,7 +135,7 @@ def _groups(view: View) -> Iterator[list[Profile]]:
         key = _session(one)
         if key and one.created is not None:
             newest[key] = max(newest.get(key, 0), one.created)
-        if _fit(view, one):
+        if one.id in fading and _fit(view, one):
             (sessions[key] if key else single).append(one)
     limit = _micro(view.now - timedelta(days=view.config.forget_new_days))
     # A session that still goes on is left until it is over.
@@ -227,7 +230,7 @@ def _compaction(
     kept = [source for number, source in enumerate(sources) if number not in missing]
     if len(kept) < FEWEST or len(text) + sum(s.left for s in kept) > WORTH * sum(s.size for s in kept):
         return None
-    made = _summary(kept, text, taken)
+    made = _summary(kept, text, view.now, taken)
     changes = (made, *(change for source in kept for change in source.changes))
     rows = (Row(made.memory, made.path, "", "L2", f"a summary of {len(kept)} memories"), *_rows(kept, made.label))
     return Plan(changes, rows=rows)
@@ -285,14 +288,14 @@ def _squeezed(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _summary(kept: Sequence[_Source], text: str, taken: Callable[[str], bool]) -> Change:
+def _summary(kept: Sequence[_Source], text: str, now: datetime, taken: Callable[[str], bool]) -> Change:
     """The new memory. Its trust is the lowest of its sources', its time and its weight the highest."""
     profiles = [source.profile for source in kept]
     about = entities(text)
     id, created = str(ULID()), _moment(max(one.created or 0 for one in profiles))
     label = _label(about, text, kept[-1].said.day)
     short = offline.summary(text)
-    meta = {name: value for name, value in _meta(profiles, created, about).items() if value not in ("", [], None)}
+    meta = {name: value for name, value in _meta(profiles, created, now, about).items() if value not in ("", [], None)}
     whole = markdown.compose(
         meta={"id": id, **meta}, label=label, summary=text if len(text) <= len(short) else short,
         detail="" if len(text) <= len(short) else text,
@@ -301,7 +304,7 @@ def _summary(kept: Sequence[_Source], text: str, taken: Callable[[str], bool]) -
     return Change(path, whole.encode("utf-8"), memory=id, label=label)
 
 
-def _meta(profiles: Sequence[Profile], created: datetime, about: Sequence[str]) -> Mapping[str, Any]:
+def _meta(profiles: Sequence[Profile], created: datetime, now: datetime, about: Sequence[str]) -> Mapping[str, Any]:
     tags = Counter(tag for one in profiles for tag in one.tags)
     sources = dict.fromkeys(one.source.partition("#")[0] for one in profiles if one.source)
     begun = _moment(min(one.created or 0 if one.valid_from is None else one.valid_from for one in profiles))
@@ -310,6 +313,7 @@ def _meta(profiles: Sequence[Profile], created: datetime, about: Sequence[str]) 
         "kind": "episode",
         "tags": [tag for tag, count in tags.items() if count > _TAG_SHARE * len(profiles)],
         "created": created,
+        "recorded_at": now.astimezone(UTC).replace(microsecond=0),
         "importance": round(max(one.importance for one in profiles), 2),
         "entities": list(about),
         "source": "; ".join(list(sources)[:_NAMED]),

@@ -39,7 +39,9 @@ _UNLINKED = re.compile(r"[\[\]|#^<>\r\n]")
 #: What would end a link or a part, or be read as more than words: links, HTML, comments, formulas, code.
 _ACTING = re.compile(r"[\[\]|<>`\x00-\x1f\x7f]+|%%+|\$\$+")
 _TAG = re.compile(r"(?<!\w)#+(?=\S)")
-_GLOSS_CHARS, _SUMMARY_CHARS, _NAMES = 120, 240, 3
+_SUMMARY_CHARS, _NAMES = 240, 3
+#: So many members are listed, those stored last.
+_LISTED = 40
 _STOPS = re.compile(r"[.!?…:。！？]+(?=\s)")
 _EDGES = " \t.,;:!?…–—-"
 
@@ -243,13 +245,19 @@ def _names(slug: str, members: Iterable[Member]) -> list[str]:
 
 
 def _links(members: Sequence[Member]) -> Iterator[str]:
-    """A line for each member, summaries of others first; of those in the archive only how many they are."""
-    for one in sorted(members, key=lambda one: (not one.sums_up, one.path)):
-        if not one.archived:
-            yield _link(one)
-    archived = sum(one.archived for one in members)
-    if archived:
-        yield f"- and {archived} archived"
+    """A line for each member, summaries of others first; of most of a large cluster, and of the archive, how many.
+
+    A memory is in three clusters at most, and a link has as many tokens as a short memory: with all of them, the pages
+    had a third of the words of a vault.
+    """
+    there = sorted((one for one in members if not one.archived), key=lambda one: (not one.sums_up, one.path))
+    summaries = [one for one in there if one.sums_up]
+    others = there[len(summaries) :]
+    shown = [*summaries[:_LISTED], *others[max(len(others) - max(_LISTED - len(summaries), 0), 0) :]]
+    yield from map(_link, shown)
+    for count, kind in ((len(there) - len(shown), "more"), (len(members) - len(there), "archived")):
+        if count:
+            yield f"- and {count} {kind}"
 
 
 def _notes(notes: Sequence[Member]) -> Iterator[str]:
@@ -261,18 +269,8 @@ def _notes(notes: Sequence[Member]) -> Iterator[str]:
 
 def _link(one: Member) -> str:
     target = one.path.removesuffix(".md")
-    label, gloss = _plain(one.label) or _plain(target), _gloss(one.label, one.summary)
-    return (f"- [[{target}|{label}]]" if linkable(one.path) else f"- {label}") + (f": {gloss}" if gloss else "")
-
-
-def _gloss(label: str, summary: str) -> str:
-    """What a summary says beyond the label, shortly."""
-    said, bare = " ".join(summary.split()), " ".join(label.rstrip(" …").split())
-    said = _plain(said[len(bare) :].lstrip(_EDGES) if bare and said.startswith(bare) else said)
-    if len(said) <= _GLOSS_CHARS:
-        return said
-    head = said[:_GLOSS_CHARS]
-    return (head.rsplit(" ", 1)[0] if " " in head else head).rstrip(_EDGES) + "…"
+    label = _plain(one.label) or _plain(target)
+    return f"- [[{target}|{label}]]" if linkable(one.path) else f"- {label}"
 
 
 def _plain(text: str) -> str:

@@ -16,7 +16,7 @@ import _common
 import locomo
 import numpy as np
 
-from atlas import MemoryEngine, hubs, markdown, tokens
+from atlas import MemoryEngine, hubs, markdown, merge, tokens
 from atlas.engine import Ingested
 from atlas.git import find
 from atlas.ingest import Request
@@ -134,15 +134,11 @@ class Twin:
     def _join(self, engine: MemoryEngine, path: str) -> None:
         repository = find(engine.config.root)
         assert repository is not None
-        old, new = (markdown.parse(repository.read(rev, path).decode(), path) for rev in ("HEAD~1", "HEAD"))
-        known = self.paths.get(str(new.meta["id"]))
+        old, new = (repository.read(rev, path) for rev in ("HEAD~1", "HEAD"))
+        known = self.paths.get(str(markdown.parse(new.decode(), path).meta["id"]))
         if known is None:  # a summary, which only the other vault has
             return
-        place = self.root / known
-        added = [tag for tag in new.tags if tag not in old.tags]
-        self._write(
-            place.relative_to(self.root).as_posix(), markdown.add_to_list(place.read_text(), "tags", added).encode()
-        )
+        self._write(known, merge.merge(old, (self.root / known).read_bytes(), new, known).data)
 
     def _write(self, path: str, data: bytes) -> None:
         place = self.root / path

@@ -16,14 +16,15 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import _common
 from _year import Item, Readers, Twin, at, days, notes, sizes, standing, taken_in, trees, turns
 
-from atlas import AtlasError, MemoryEngine
+from atlas import AtlasError, MemoryEngine, journal
 from atlas.engine import Ingested
 
 QUARTER, WEEK, K = 91, 7, 10
@@ -111,8 +112,12 @@ class Year:
     # -------------------------------------------------------------- a quarter
 
     def _look(self, engine: MemoryEngine, day: int) -> dict[str, Any]:
-        """The vault and its twin at the end of a day."""
+        """The vault and its twin at the end of a day. Whatever is asked here counts as no reading."""
         at(day, 22)
+        with unread(engine):
+            return self._seen(engine, day)
+
+    def _seen(self, engine: MemoryEngine, day: int) -> dict[str, Any]:
         since = day - day % QUARTER
         asked = [id for id, on in self.read_on.items() if on[-1] >= since and self.items[id].questions]
         again = [id for id in asked if len(set(self.read_on[id])) > 1]
@@ -196,6 +201,18 @@ class Year:
     def _spread(seconds: Sequence[float]) -> dict[str, float]:
         found = {"median": statistics.median(seconds), "most": max(seconds), "sum": sum(seconds)}
         return {name: round(value, 3) for name, value in found.items()}
+
+
+@contextmanager
+def unread(engine: MemoryEngine) -> Iterator[None]:
+    """The journal as it was before."""
+    before = {file: file.read_bytes() for file in journal.files(engine.config)}
+    yield
+    for file in journal.files(engine.config):
+        if file in before:
+            file.write_bytes(before[file])
+        else:
+            file.unlink()
 
 
 def _share(part: float, whole: float) -> float:

@@ -17,6 +17,7 @@ from atlas import compaction, markdown
 from atlas.digest import Said, digest, forgotten
 from atlas.errors import Unavailable
 from atlas.ingest import Request
+from atlas.memory import Use
 from atlas.retell import summariser
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
@@ -232,3 +233,14 @@ def test_a_hand_written_episode_is_not_touched(engine, root, git):
 
 def test_the_generator_is_the_same_each_time():
     assert planted.talk(random.Random(7)) == planted.talk(random.Random(7))
+
+
+def test_what_is_still_used_stays_whole():
+    """In a year in which age alone decided, a fifth of what was asked for again was found no more."""
+    _, view = planted.vault(turns())
+    used = {one.id for one in view.profiles()[:3]}
+    read = replace(view, usage=lambda: {id: Use(9, (f"{view.now - timedelta(days=1):%Y-%m-%d}",)) for id in used})
+    assert not used & set(summary_of(planned(read)).meta["derived_from"])
+    assert used <= set(summary_of(planned(view)).meta["derived_from"])
+    every = replace(read, usage=lambda: {one.id: Use(9, ("2026-05-31",)) for one in view.profiles()})
+    assert planned(every).changes == ()

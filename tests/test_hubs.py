@@ -89,19 +89,23 @@ def test_what_a_page_says():
         "---\nkind: hub\n---\n# Boiler\n\n## Summary\n<!-- atlas:summary -->\n"
         "4 memories about Ana, pressure valve. May. The pump is old. The valve leaks. Ana replaced the valve.\n"
         "<!-- /atlas:summary -->\n\n## Detail\n<!-- atlas:members -->\n"
-        "- [[memories/c|May]]: In May the valve was checked.\n"
-        "- [[memories/a|The valve leaks]]: Ana saw it.\n"
+        "- [[memories/c|May]]\n"
+        "- [[memories/a|The valve leaks]]\n"
         "- [[memories/b|Ana replaced the valve]]\n"
         "- and 1 archived\n"
         "<!-- /atlas:members -->\n"
     )
 
 
-def test_a_gloss_is_short_and_ends_with_a_word():
-    long = Member("1", "a.md", "Valve", "Valve: " + "leaking " * 40)
-    line = next(line for line in hubs.page("x", [long]).decode().splitlines() if line.startswith("- "))
-    assert line.endswith("leaking…")
-    assert len(line) < 150
+def test_a_large_cluster_lists_those_stored_last():
+    many = [Member(str(n), f"memories/{n:03}.md", f"Valve {n}") for n in range(60)]
+    many.append(Member("s", "memories/000-sum.md", "A summary", sums_up=True))
+    many.append(Member("d", "archive/d.md", "Old", archived=True))
+    lines = [line for line in hubs.page("x", many).decode().splitlines() if line.startswith("- ")]
+    assert lines[0] == "- [[memories/000-sum|A summary]]"
+    assert lines[1] == "- [[memories/021|Valve 21]]"
+    assert lines[-3:] == ["- [[memories/059|Valve 59]]", "- and 21 more", "- and 1 archived"]
+    assert len(lines) == 42
 
 
 OLD = """---

@@ -27,14 +27,20 @@ SECONDS = 5.0
 
 
 @pytest.fixture
-def session(vault):
-    """Six turns of a session two months ago, stored; their paths."""
+def session(vault, monkeypatch):
+    """Six turns of a session two months ago, stored then; their paths."""
     began = datetime.now(UTC) - timedelta(days=60)
+    with monkeypatch.context() as then:
+        then.setenv("ATLAS_NOW", began.isoformat())
+        store(vault, began)
+    return [card.path for card in cards(vault.engine)]
+
+
+def store(vault, began):
     vault.engine.ingest_many(
         Request(text, kind="episode", source=f"talk/1#{n}", created=began + timedelta(minutes=n), whole=True)
         for n, text in enumerate(TURNS)
     )
-    return [card.path for card in cards(vault.engine)]
 
 
 def cards(engine):
