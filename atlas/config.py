@@ -92,7 +92,7 @@ class Config:
     forget_folders: tuple[str, ...] = ()
     forget_new_days: float = 14.0
     forget_most_share: float = 0.25
-    forget_idle_days: float = 60.0
+    forget_idle_days: float = 90.0
     forget_half_life: Mapping[str, float] = field(default_factory=lambda: _TABLES["forget_half_life"][0])
     forget_tiers: Mapping[str, float] = field(default_factory=lambda: _TABLES["forget_tiers"][0])
     forget_thresholds: Mapping[str, float] = field(default_factory=lambda: _TABLES["forget_thresholds"][0])

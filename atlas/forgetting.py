@@ -31,7 +31,7 @@ from atlas.tombstones import Tombstone
 Count = Callable[[str], int]
 
 #: A run that touches no more than this asks nobody, whatever share it is.
-_FEW = 20
+_FEW = 5
 #: Below so many times the threshold, a memory is about to be forgotten.
 _NEARLY = 1.2
 _MICROSECONDS = 86_400e6
@@ -199,11 +199,11 @@ class _Judge:
         return self.may(profile, to) and (bool(reason) or score < self.rules.thresholds[to])
 
     def _lower(self, data: bytes) -> tuple[Rung, bytes | None]:
-        """The next rung at which the file is smaller, and the file then. A few words are no shorter as a label."""
+        """The next rung at which the text is shorter, and the file then. A title alone is no shorter as a label."""
         to = ladder.below(data)
         while to != Rung.TOMBSTONE:
             new = ladder.down(data, to, f"{self.view.now:%Y-%m-%d}")
-            if len(new) < len(data):
+            if _length(new) < _length(data):
                 return to, new
             to = _ORDER[_ORDER.index(to) + 1]
         return to, None
@@ -281,6 +281,10 @@ def _overflow(
 def _size(judge: _Judge, profile: Profile, step: _Step | None, count: Count) -> int:
     """The tokens of its text, once the run's own step is made."""
     return _text(step.new if step else judge.view.read(profile.path), count)
+
+
+def _length(data: bytes) -> int:
+    return len(split(decode(data).text).body.strip())
 
 
 def _text(data: bytes | None, count: Count) -> int:
