@@ -113,7 +113,7 @@ def figures(results: Path) -> Iterator[str]:
     tables = {
         "token_savings": _views, "cache_hit_rate": _ready, "prefetch_accuracy": _prefetched, "prefix_reuse": _reused,
         "live": _lived, "latency_comparison": _latency, "vault": _speed, "scale": _scale, "watch": _watch,
-        "hooks": _hooks, "writers": _writers, "year": _year,
+        "hooks": _hooks, "writers": _writers, "upkeep": _upkeep, "year": _year,
     }  # fmt: skip
     for name, table in tables.items():
         if result := _result(results, name):
@@ -336,6 +336,18 @@ def _writers(found: Mapping[str, Any]) -> str:
         f"{_seconds(found['seconds'])}, {found['lost']} lost, {wrong} errors, {found['searches']} searches of "
         f"{found['search_ms_median']:.0f} ms.\n"
     )
+
+
+def _upkeep(found: Mapping[str, Any]) -> str:
+    """What a run of upkeep costs: with nothing due, and where thousands of memories are forgotten at once."""
+    idle, forgetting = found["nothing due"], found["forgetting"]
+    rows = [
+        ["`atlas maintain`, nothing due", _seconds(idle["maintain"]["median"]), _seconds(idle["search"]["median"])],
+        [f"`atlas forget`, {forgetting['memories']:,} memories", _seconds(forgetting["forget"]["median"]),
+         _seconds(forgetting["git alone"]["median"])],
+        ["`atlas undo` of that", _seconds(forgetting["undo"]["median"]), ""],
+    ]  # fmt: skip
+    return _table(["Upkeep", "Atlas", "beside it: a search; Git alone committing those files"], rows)
 
 
 def _year(found: Mapping[str, Any]) -> str:
