@@ -99,6 +99,7 @@ class Overview:
             vectors=self._vectors,
             unasked=self._unasked,
             ignored=cache(lambda: self._repository.ignored([card.path for card in cards])),
+            blobs=lambda ids: dict(self._repository.blobs(ids)),
             dry_run=self._dry_run,
             links=cache(self._links),
         )

@@ -25,8 +25,8 @@ class View:
     `removed`: whether history holds a file of this path that is gone; `busy`: whether a file has uncommitted edits.
     `usage` is by memory id. `ours` are the paths of the notes that Atlas alone wrote. `vectors` has a unit vector per
     path, float32[n, d], with d = 0 where no model answers. `links` are pairs of paths, from and to; `ignored` the paths
-    that Git was told to ignore. `unasked`: nobody asked for this run, a hook or the watcher began it; `dry_run`:
-    nothing of it will be done, so nothing is to be kept.
+    that Git was told to ignore; `blobs` gives what Git holds under these ids. `unasked`: nobody asked for this run, a
+    hook or the watcher began it; `dry_run`: nothing of it will be done, so nothing is to be kept.
     """
 
     config: Config
@@ -43,6 +43,7 @@ class View:
     dry_run: bool = False
     links: Callable[[], Sequence[tuple[str, str]]] = tuple
     ignored: Callable[[], Collection[str]] = frozenset
+    blobs: Callable[[Sequence[str]], Mapping[str, bytes]] = lambda _: {}
 
     def mine(self, path: str) -> bool:
         """Whether upkeep may change the words of a note: Atlas alone wrote it, or its folder is opted in."""

@@ -47,7 +47,7 @@ def plan(
     if present is None or full is None:
         return None
     home = ladder.home(card.path)
-    changes = _moved(card.path, home, present, ladder.up(present, full, card.path), read)
+    changes = moved(card.path, present, ladder.up(present, full, card.path), read)
     return changes, Record("restore", f"Restore {home}", f"from blob {blob_id(full)}", memories=(card.id,))
 
 
@@ -80,8 +80,9 @@ def _from_tombstone(
     return changes, Record("restore", f"Restore {home}", f"from blob {stone.full}", memories=(stone.id,))
 
 
-def _moved(path: str, home: str, present: bytes, data: bytes, read: Read) -> list[Change]:
-    """The file at its old place, or where it lies if that is taken."""
+def moved(path: str, present: bytes, data: bytes, read: Read) -> list[Change]:
+    """The file, brought back, at its old place, or where it lies if that is taken."""
+    home = ladder.home(path)
     if home == path or read(home) is not None:
         return [Change(path, data, blob_id(present))]
     return [Change(path, None, blob_id(present)), Change(home, data)]

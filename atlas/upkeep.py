@@ -19,7 +19,7 @@ from typing import Protocol
 
 from filelock import FileLock, Timeout
 
-from atlas import communities, compaction, consolidation, duplicates, forgetting, hubs, summaries, usage, vault
+from atlas import communities, compaction, consolidation, duplicates, forgetting, hubs, revival, summaries, usage, vault
 from atlas.errors import Conflict, Unavailable
 from atlas.memory import Applied, Change, Record
 from atlas.planning import Plan, Planner, Row, View
@@ -83,6 +83,7 @@ class Look(Protocol):
 #: Every task by its name, in the order they run.
 TASKS: Mapping[str, Task] = {
     "usage": Task(usage.plan, always=True),
+    "revive": Task(revival.plan, daily=True),
     "drift": Task(summaries.plan),
     "consolidate": Task(consolidation.plan, daily=True),
     "compact": Task(compaction.plan, daily=True),

@@ -151,3 +151,66 @@ def test_on_the_command_line(engine, root, long):
     assert (ran.code, "frozen or as-of" in ran.err) == (2, True)
     ran = atlas("undo", "--only", long, "--json", cwd=root)
     assert ran.json["restored"] == [long]
+
+
+# ----------------------------------------------------------------------- needed again
+
+
+@pytest.fixture
+def later(monkeypatch):
+    """Memories step down on `DAY`; now it is a day later."""
+    monkeypatch.setenv("ATLAS_NOW", "2026-12-01T09:00:00Z")
+
+
+def revived(engine) -> list[str]:
+    return [row.id for ran in engine.maintain() if ran.task == "revive" for row in ran.rows]
+
+
+@pytest.mark.parametrize("rung", [Rung.L1, Rung.L0])
+def test_what_is_read_again_comes_back_whole(engine, root, long, later, rung):
+    path = engine.expand(long).path
+    whole = (root / path).read_bytes()
+    step(engine, long, to=rung)
+    engine.expand(long)
+    assert revived(engine) == [long]
+    assert (root / path).read_bytes() == whole
+    assert not list((root / "archive").rglob("*.md"))
+    assert revived(engine) == []
+
+
+def test_what_was_edited_in_between_comes_along(engine, long, later):
+    step(engine, long)
+    engine.tag(long, ["walrus"])
+    engine.expand(long)
+    assert revived(engine) == [long]
+    memory = engine.expand(long)
+    assert "5433" in memory.detail
+    assert "walrus" in memory.tags
+
+
+def test_what_was_read_before_it_was_forgotten_does_not(engine, long, monkeypatch):
+    monkeypatch.setenv("ATLAS_NOW", f"{DAY}T08:00:00Z")
+    engine.expand(long)
+    step(engine, long)
+    monkeypatch.setenv("ATLAS_NOW", "2026-12-01T09:00:00Z")
+    assert revived(engine) == []
+
+
+def test_what_a_person_edits_meanwhile_waits(engine, root, git, long, later):
+    step(engine, long)
+    engine.expand(long)
+    path = root / engine.expand(long).path
+    path.write_text(path.read_text() + "\nMy own words.\n")
+    before = path.read_bytes()
+    assert revived(engine) == []
+    assert path.read_bytes() == before
+
+
+def test_without_the_blob_it_stays_as_it_is(engine, root, git, tmp_path, long, later):
+    step(engine, long)
+    git(root, "clone", "-q", "--depth", "1", f"file://{root}", str(tmp_path / "shallow"))
+    for key, value in (("user.name", "Ada"), ("user.email", "ada@example.test")):
+        git(tmp_path / "shallow", "config", key, value)
+    with MemoryEngine(tmp_path / "shallow") as shallow:
+        shallow.expand(long)
+        assert revived(shallow) == []
