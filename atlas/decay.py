@@ -25,8 +25,8 @@ from atlas.config import Config
 
 #: Below which activity a memory steps down to each rung, by policy. Chosen by simulation: see docs/why.md.
 THRESHOLDS: Mapping[str, Mapping[str, float]] = {
-    "activity": {"L1": 0.16, "L0": 0.12, "tombstone": 0.045},
-    "fsrs": {"L1": 0.085, "L0": 0.065, "tombstone": 0.035},
+    "activity": {"L1": 0.2, "L0": 0.13, "tombstone": 0.05},
+    "fsrs": {"L1": 0.11, "L0": 0.065, "tombstone": 0.035},
 }
 #: The kind whose half-life counts for kinds that have none.
 _ANY_KIND = "note"

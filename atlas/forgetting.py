@@ -32,8 +32,8 @@ Count = Callable[[str], int]
 
 #: A run that touches no more than this asks nobody, whatever share it is.
 _FEW = 5
-#: Below so many times the threshold, a memory is about to be forgotten.
-_NEARLY = 1.2
+#: Below so many times the threshold, a memory is about to be forgotten: within two thirds of a half-life.
+_SOON = 1.5
 _MICROSECONDS = 86_400e6
 _EPOCH = date(1970, 1, 1).toordinal()
 _ORDER = (Rung.L2, Rung.L1, Rung.L0, Rung.TOMBSTONE)
@@ -65,9 +65,9 @@ def upkeep(view: View) -> Plan:
 
 
 def fading(view: View) -> frozenset[str]:
-    """The ids of the memories that would step down to their summary today, or nearly: nobody has needed them lately."""
+    """The ids of the memories that will step down to their labels before long: nobody has needed them lately."""
     judge = _Judge(view, rules(view.config))
-    bar = _NEARLY * judge.rules.thresholds[Rung.L1]
+    bar = _SOON * judge.rules.thresholds[Rung.L0]
     return frozenset(one.id for one in judge.profiles if not judge.rests(one) and judge.score(one) < bar)
 
 

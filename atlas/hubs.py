@@ -41,7 +41,7 @@ _ACTING = re.compile(r"[\[\]|<>`\x00-\x1f\x7f]+|%%+|\$\$+")
 _TAG = re.compile(r"(?<!\w)#+(?=\S)")
 _SUMMARY_CHARS, _NAMES = 240, 3
 #: So many members are listed, those stored last.
-_LISTED = 40
+_LISTED = 20
 _STOPS = re.compile(r"[.!?…:。！？]+(?=\s)")
 _EDGES = " \t.,;:!?…–—-"
 

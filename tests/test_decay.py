@@ -130,19 +130,19 @@ def test_kind_and_tier_say_how_long_a_memory_lasts(tmp_path):
     rules = decay.rules(Config(tmp_path))
     assert rules.half_life("episode", "working") == 60
     assert rules.half_life("preference", "user") == 4 * 365
-    assert rules.half_life("recipe", "long_term") == rules.half_life("note", "anywhere") == 75
+    assert rules.half_life("recipe", "long_term") == rules.half_life("note", "anywhere") == 60
 
 
 def test_thresholds_of_one_policy_are_not_those_of_the_other(tmp_path):
     mine = Config(tmp_path, forget_thresholds={"L0": 0.4})
-    assert decay.rules(mine).thresholds == {"L1": 0.16, "L0": 0.4, "tombstone": 0.045}
+    assert decay.rules(mine).thresholds == {"L1": 0.2, "L0": 0.4, "tombstone": 0.05}
     assert decay.rules(mine, "fsrs").thresholds == decay.THRESHOLDS["fsrs"]
 
 
 def test_a_commit_names_the_policy_with_all_its_numbers(tmp_path):
     said = str(decay.rules(Config(tmp_path)))
     assert said.startswith("activity half_life=episode:80,fact:60,")
-    assert "thresholds=L1:0.16,L0:0.12,tombstone:0.045" in said
+    assert "thresholds=L1:0.2,L0:0.13,tombstone:0.05" in said
 
 
 def test_fsrs_is_loaded_by_those_who_choose_it():

@@ -150,13 +150,13 @@ def test_a_title_alone_is_no_shorter_as_a_label_and_waits_for_the_tombstone():
 
 def test_the_thresholds_say_how_far():
     """Of an importance of 0.35 and a half-life of 60 days: ln 2 × 0.35 = 0.2426 at the beginning."""
-    for age, wanted in ((35, 0), (37, 1)):  # 0.1619, 0.1582: L1 is 0.16
-        assert len(forgetting.plan(view([memory(1, age=age)])).rows) == wanted
-    for age, wanted in ((60, 0), (62, 1)):  # 0.1213, 0.1185: L0 is 0.12
+    for age, wanted in ((47, 0), (48, 1)):  # of 0.5: 0.2014, 0.1991: L1 is 0.2
+        assert len(forgetting.plan(view([memory(1, age=age, importance=0.5)])).rows) == wanted
+    for age, wanted in ((53, 0), (55, 1)):  # 0.1315, 0.1285: L0 is 0.13
         assert len(forgetting.plan(view([memory(1, age=age, detail="")])).rows) == wanted
     (row,) = forgetting.plan(view([memory(1, age=60)])).rows
     assert row.inputs == {"importance": 0.35, "days": 60.0, "accesses": 0, "half_life": 60, "activity": 0.1213}
-    assert row.reason == "activity 0.121 is below 0.16"
+    assert row.reason == "activity 0.121 is below 0.2"
 
 
 def test_use_kind_tier_and_importance_keep_a_memory():
