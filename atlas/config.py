@@ -45,7 +45,7 @@ _WORDS = {
 #: Settings that are tables of numbers: their defaults, which keys they take (() is any), and the least of a number.
 _TABLES: Mapping[str, tuple[Mapping[str, float], tuple[str, ...], float]] = {
     "forget_half_life": (
-        {"episode": 80, "fact": 60, "note": 60, "decision": 365, "preference": 365, "skill": 365, "tool": 365},
+        {"episode": 60, "fact": 45, "note": 45, "decision": 365, "preference": 365, "skill": 365, "tool": 365},
         (),
         0.01,
     ),

@@ -131,7 +131,7 @@ class _Judge:
             "importance": round(profile.importance, 4),  # a number of four bytes until here
             "days": round(self.clock.today - life.last, 1),
             "accesses": life.accesses,
-            "half_life": self.rules.half_life(profile.kind, profile.tier),
+            "half_life": life.lasting(self.rules.half_life(profile.kind, profile.tier)),
             "activity": round(self.score(profile), 4),
         }
 
