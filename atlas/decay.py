@@ -37,7 +37,7 @@ _ANY_KIND = "note"
 _SECONDS = 86_400.0
 _START = datetime(2000, 1, 1, tzinfo=UTC)
 #: FSRS knows one rate of forgetting, that of a person's vocabulary; other half-lives stretch its days against this one.
-_REFERENCE = 60.0
+_REFERENCE = 45.0
 #: As many days as a date can hold, for half-lives of minutes.
 _LATEST = 2_900_000.0
 

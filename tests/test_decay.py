@@ -128,9 +128,9 @@ def test_a_corrected_memory_scores_lower():
 
 def test_kind_and_tier_say_how_long_a_memory_lasts(tmp_path):
     rules = decay.rules(Config(tmp_path))
-    assert rules.half_life("episode", "working") == 60
+    assert rules.half_life("episode", "working") == 45
     assert rules.half_life("preference", "user") == 4 * 365
-    assert rules.half_life("recipe", "long_term") == rules.half_life("note", "anywhere") == 60
+    assert rules.half_life("recipe", "long_term") == rules.half_life("note", "anywhere") == 45
 
 
 def test_thresholds_of_one_policy_are_not_those_of_the_other(tmp_path):
@@ -141,7 +141,7 @@ def test_thresholds_of_one_policy_are_not_those_of_the_other(tmp_path):
 
 def test_a_commit_names_the_policy_with_all_its_numbers(tmp_path):
     said = str(decay.rules(Config(tmp_path)))
-    assert said.startswith("activity half_life=episode:80,fact:60,")
+    assert said.startswith("activity half_life=episode:60,fact:45,")
     assert "thresholds=L1:0.2,L0:0.13,tombstone:0.05" in said
 
 

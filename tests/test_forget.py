@@ -153,7 +153,7 @@ def test_a_dry_run_tells_the_numbers_and_writes_nothing(lived_in, root, git):
     assert rungs(done) == [("L2", "L0"), ("L2", "L1")]
     assert (done.applied.paths, head(root, git), git(root, "status", "--porcelain")) == ((), before, "")
     inputs = done.plan[0].inputs
-    assert (inputs["days"], inputs["accesses"], inputs["half_life"]) == (140.0, 0, 60)
+    assert (inputs["days"], inputs["accesses"], inputs["half_life"]) == (140.0, 0, 45)
     assert 0 < inputs["activity"] < 0.12
 
 
@@ -222,7 +222,7 @@ def test_the_command_prints_the_table_and_json(lived_in, root, git):
     ran = atlas("forget", "--dry-run", cwd=root, **now)
     lines = [line.split("\t") for line in ran.out.splitlines()]
     assert sorted(line[1:3] for line in lines) == [["L2", "L0"], ["L2", "L1"]]
-    assert lines[0][5:8] == ["140", "0", "60"]
+    assert lines[0][5:8] == ["140", "0", "45.0"]
     assert "2 memories would step down." in ran.err
     found = atlas("forget", "--json", "--limit", "1", cwd=root, **now).json
     (row,) = found["plan"]

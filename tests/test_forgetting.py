@@ -141,7 +141,7 @@ def test_a_short_memory_becomes_its_label_at_once():
 def test_a_title_alone_is_no_shorter_as_a_label_and_waits_for_the_tombstone():
     data = markdown.compose(meta={"id": "01J" + "7" * 23}, label="Tea at four", summary="", detail="").encode()
     row = profile(1, data, importance=0.35, kind="fact")
-    assert forgetting.plan(view([(replace(row, created=row.created + int(90 * DAY)), data)])).rows == ()
+    assert forgetting.plan(view([(replace(row, created=row.created + int(110 * DAY)), data)])).rows == ()
     assert steps(forgetting.plan(view([(row, data)]))) == {"heron-1": ("L2", "tombstone")}
     short = markdown.compose(meta={"id": "01J" + "7" * 23}, label="Tea at four", summary="Tea at four.", detail="")
     row = profile(1, short.encode(), importance=0.35, kind="fact")
@@ -149,23 +149,31 @@ def test_a_title_alone_is_no_shorter_as_a_label_and_waits_for_the_tombstone():
 
 
 def test_the_thresholds_say_how_far():
-    """Of an importance of 0.35 and a half-life of 60 days: ln 2 × 0.35 = 0.2426 at the beginning."""
-    for age, wanted in ((47, 0), (48, 1)):  # of 0.5: 0.2014, 0.1991: L1 is 0.2
+    """Of an importance of 0.35 and a half-life of 45 days: ln 2 × 0.35 = 0.2426 at the beginning."""
+    for age, wanted in ((35, 0), (36, 1)):  # of 0.5: 0.2022, 0.1991: L1 is 0.2
         assert len(forgetting.plan(view([memory(1, age=age, importance=0.5)])).rows) == wanted
-    for age, wanted in ((53, 0), (55, 1)):  # 0.1315, 0.1285: L0 is 0.13
+    for age, wanted in ((40, 0), (41, 1)):  # 0.1310, 0.1290: L0 is 0.13
         assert len(forgetting.plan(view([memory(1, age=age, detail="")])).rows) == wanted
     (row,) = forgetting.plan(view([memory(1, age=60)])).rows
-    assert row.inputs == {"importance": 0.35, "days": 60.0, "accesses": 0, "half_life": 60, "activity": 0.1213}
-    assert row.reason == "activity 0.121 is below 0.2"
+    assert row.inputs == {"importance": 0.35, "days": 60.0, "accesses": 0, "half_life": 45, "activity": 0.0963}
+    assert row.reason == "activity 0.096 is below 0.2"
 
 
 def test_use_kind_tier_and_importance_keep_a_memory():
-    read = {"01J" + "0" * 22 + "1": Use(9, ("2026-04-30",))}  # 32.5 days ago, ln 11
-    assert forgetting.plan(view([memory(1, age=60)])).rows
-    assert not forgetting.plan(view([memory(1, age=60)], usage=read)).rows
-    assert not forgetting.plan(view([memory(1, age=60, meta={"kind": "decision"})])).rows
-    assert not forgetting.plan(view([memory(1, age=60, meta={"tier": "user"})])).rows
-    assert not forgetting.plan(view([memory(1, age=60, meta={"importance": "0.9"})])).rows
+    read = {"01J" + "0" * 22 + "1": Use(9, ("2026-05-10",))}
+    assert forgetting.plan(view([memory(1, age=40)])).rows
+    assert not forgetting.plan(view([memory(1, age=40)], usage=read)).rows
+    assert not forgetting.plan(view([memory(1, age=40, meta={"kind": "decision"})])).rows
+    assert not forgetting.plan(view([memory(1, age=40, meta={"tier": "user"})])).rows
+    assert not forgetting.plan(view([memory(1, age=40, meta={"importance": "0.9"})])).rows
+
+
+def test_each_day_of_reading_lengthens_the_half_life():
+    id, days = "01J" + "0" * 22 + "1", [f"2026-03-{day:02}" for day in range(1, 7)]
+    for read, half_life in ((0, 45), (1, 67.5), (2, 90), (4, 135), (6, 135)):
+        used = {id: Use(read, tuple(days[:read]))} if read else {}
+        (row,) = forgetting.plan(view([memory(1, age=400)], usage=used), names=["memories/2026/01/heron-1.md"]).rows
+        assert row.inputs["half_life"] == half_life
 
 
 def test_fsrs_forgets_what_was_corrected_before_what_was_used():
