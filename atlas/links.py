@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from atlas.memory import HUB
 from atlas.rank import Voice
 
 if TYPE_CHECKING:
@@ -51,14 +52,20 @@ class Graph:
 def load(con: duckdb.DuckDBPyConnection, filters: Filters, paths: NDArray[np.int64]) -> Graph:
     """The links among the notes with these path keys, which the filters let through.
 
+    The lists on the pages of clusters are none: they follow from tags, and lifted twenty members of whatever page the
+    words of a question reached above the one note that has all of them.
+
     Joined here and not by the database, which takes five times as long for 40,000 links.
     """
     where, values = filters.sql()
-    query = f"SELECT l.path_key, l.note FROM {filters.table} l JOIN notes n USING (note) WHERE {where}"
+    columns = f"l.path_key, l.note, n.kind = '{HUB}' AS page"
+    query = f"SELECT {columns} FROM {filters.table} l JOIN notes n USING (note) WHERE {where}"
     live, links = con.execute(query, values).fetchnumpy(), _columns(con, "links", "note", "handle", "replaced")
     listed, at = _join(live["path_key"], paths)  # a note without passages is in the listing and can be no hit
     note = live["note"][listed]
     source, link = _join(note, links["note"])
+    written = ~live["page"][listed][source]
+    source, link = source[written], link[written]
     which, two = _named(con, links["handle"][link], paths, note, at)
     source, replaced = at[source], links["replaced"][link]
     one, after = source[which], replaced[which]

@@ -36,9 +36,9 @@ class Weights:
     """The mix. One set serves dialogue turns, long chat messages and ordinary notes; the optimum is flat.
 
     `thread`, `vector`: weight of those rankers, lexical being 1. `length`: price of a note with endless chunks.
-    `names`, `time`, `links`, `tree`, `outdated`, `successor`, `page`: weight of a full voice of those. `names` is more
-    than all the others can give together, so that a named note comes first; what is outdated is lowered, and so is the
-    page of a cluster, which says again what its members say.
+    `names`, `time`, `links`, `tree`, `outdated`, `successor`, `aside`: weight of a full voice of those. `names` is more
+    than all the others can give together, so that a named note comes first; what is outdated is lowered, and so
+    are the pages of clusters, which say again what their members say, and, by half, labels whose text is forgotten.
     """
 
     bm25: Shape = SHAPE
@@ -51,7 +51,7 @@ class Weights:
     tree: float = 0.5
     outdated: float = -0.3
     successor: float = 1.0
-    page: float = -0.3
+    aside: float = -0.3
 
 
 DEFAULT = Weights()

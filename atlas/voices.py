@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _KEPT = 8
+#: A page of a cluster, and a memory of which the label alone is left (its metadata as `json.dumps` writes it).
+_ASIDE = """n.kind = ? OR contains(n.meta, '"rung": "L0"')"""
 
 
 class Voices:
@@ -37,8 +39,8 @@ class Voices:
     def __init__(self, con: duckdb.DuckDBPyConnection, rows: Rows) -> None:
         self._con, self._rows = con, rows
         self._linked: bool | None = None
-        self._paged: bool | None = None
-        self._pages: OrderedDict[Filters, Voice] = OrderedDict()
+        self._set_aside: bool | None = None
+        self._asides: OrderedDict[Filters, Voice] = OrderedDict()
         self._ends = False
         self._graphs: OrderedDict[Filters, links.Graph] = OrderedDict()
         self._dates: OrderedDict[Filters, times.Dates] = OrderedDict()
@@ -56,7 +58,7 @@ class Voices:
             self._time(text, filters, paths),
             *(self._periods(filters, paths, scores, clock) if filters.valid_at is None else ()),
             links.voice(self._graph(filters, paths), scores) if self._known()[0] else None,
-            self._page(filters, paths),
+            self._aside(filters, paths),
         ]
         return [voice for voice in found if voice is not None], named.ambiguous if named else ()
 
@@ -85,22 +87,28 @@ class Voices:
         graph = self._graph(filters, paths)
         return [times.outdated(np.union1d(over, graph.replaced)), times.successors(scores, graph.old, graph.new)]
 
-    def _page(self, filters: Filters, paths: NDArray[np.int64]) -> Voice | None:
-        """Says of the pages of clusters that they are no memories."""
-        if self._paged is None:
-            found = self._con.execute("SELECT 1 FROM notes WHERE kind = ? LIMIT 1", [HUB]).fetchall()
-            self._paged = bool(found)
-        if not self._paged:
+    def _aside(self, filters: Filters, paths: NDArray[np.int64]) -> Voice | None:
+        """Says of pages of clusters that they are no memories, and, half as loud, of labels that they are no more.
+
+        A page has the name of what it is about, a label few words: both hold a large share of many a question.
+        """
+        if self._set_aside is None:
+            found = self._con.execute(f"SELECT 1 FROM notes n WHERE {_ASIDE} LIMIT 1", [HUB]).fetchall()
+            self._set_aside = bool(found)
+        if not self._set_aside:
             return None
-        voice = _kept(self._pages, filters, lambda: self._load_pages(filters, paths))
+        voice = _kept(self._asides, filters, lambda: self._load_asides(filters, paths))
         return voice if len(voice.note) else None
 
-    def _load_pages(self, filters: Filters, paths: NDArray[np.int64]) -> Voice:
+    def _load_asides(self, filters: Filters, paths: NDArray[np.int64]) -> Voice:
         where, values = filters.sql()
-        query = f"SELECT l.path_key FROM {filters.table} l JOIN notes n USING (note) WHERE {where} AND n.kind = '{HUB}'"
-        keys = self._con.execute(query, values).fetchnumpy()["path_key"]
+        query = f"SELECT l.path_key, n.kind = ? AS page FROM {filters.table} l JOIN notes n USING (note) WHERE {where}"
+        found = self._con.execute(f"{query} AND ({_ASIDE})", [HUB, *values, HUB]).fetchnumpy()
+        order = np.argsort(found["path_key"])
+        keys, page = found["path_key"][order], found["page"][order]
         places = np.flatnonzero(np.isin(paths, keys)).astype(np.int32)
-        return Voice("page", places, np.ones(len(places), np.float32))
+        loud = page[np.searchsorted(keys, paths[places])]
+        return Voice("aside", places, np.where(loud, 1.0, 0.5).astype(np.float32))
 
     def _known(self) -> tuple[bool, bool]:
         """Whether any note links to anything, and whether any says until when it holds."""

@@ -238,5 +238,18 @@ def test_the_page_of_a_cluster_steps_behind_its_members(engine, notes):
     engine.maintain()
     assert engine.search("where does Ana sit").hits[0].path != "clusters/ana.md"
     assert engine.search("Ana").hits[0].path == "clusters/ana.md", "by its name it is found first"
-    assert "page" in engine.search("Ana").hits[0].why
+    assert "aside" in engine.search("Ana").hits[0].why
     assert [hit.path for hit in engine.search("Ana", kind=["hub"]).hits] == ["clusters/ana.md"]
+
+
+def test_a_label_whose_text_is_forgotten_steps_behind_what_is_whole(engine, notes):
+    head = "---\nid: 01JDXK3Q8ZV5T9W2M4N6P8R0S{}\n{}---\n"
+    notes(
+        {
+            "archive/a.md": head.format(1, "rung: L0\nforgotten: 2026-01-01\nfull: abc\n") + "# The walrus of Ana\n",
+            "b.md": head.format(2, "") + "# The walrus of Ana\n\nIt swims.\n",
+        }
+    )
+    hits = engine.search("which walrus").hits
+    assert [hit.path for hit in hits] == ["b.md", "archive/a.md"]
+    assert hits[1].why["aside"]["score"] == 0.5
