@@ -54,26 +54,27 @@ class JudgingEngine(TendingEngine):
         made: list[str] = []
 
         def attempt() -> Applied:
-            with self._hand.lock(), self._index.reader() as reader:
-                catalog = Catalog(reader.con, self.config.scope)
-                card = catalog.find(name)
-                data = self._read_bytes(card.path)
-                if correction:
-                    draft = self._drafted(catalog, card, correction)
-                    changes = [*feedback.corrected(card, data, draft, config.now())]
-                    made[:] = [card.id, draft.id]
-                else:
-                    changes = [feedback.praised(card, data) if good else feedback.contested(card, data)]
-                    made[:] = [card.id]
+            with self._hand.lock():
+                with self._index.reader() as reader:
+                    catalog = Catalog(reader.con, self.config.scope)
+                    card = catalog.find(name)
+                    changes, made[:] = self._verdict(catalog, card, good=good, correction=correction)
+                    passed = self._hand.checked(changes, reader)
                 subject = f"{'Praise' if good else 'Correct' if correction else 'Doubt'} {card.label}"
-                record = Record(
-                    "feedback", subject, "good" if good else "wrong", self.config.actor, memories=tuple(made)
-                )
-                return self._hand.apply(self._hand.checked(changes, reader), record)
+                reason, about = "good" if good else "wrong", tuple(made)
+                return self._hand.apply(passed, Record("feedback", subject, reason, self.config.actor, memories=about))
 
         applied = edits.retried(attempt)
         journal.note(self.config, journal.GOOD if good else journal.WRONG, made[:1])
         return Judged(made[0], made[1] if made[1:] else "", applied)
+
+    def _verdict(self, catalog: Catalog, card: Card, *, good: bool, correction: str) -> tuple[list[Change], list[str]]:
+        """The changes that feedback makes, and the ids of the memory and of the one that takes its place."""
+        data = self._read_bytes(card.path)
+        if not correction:
+            return [feedback.praised(card, data) if good else feedback.contested(card, data)], [card.id]
+        draft = self._drafted(catalog, card, correction)
+        return [*feedback.corrected(card, data, draft, config.now())], [card.id, draft.id]
 
     def _drafted(self, catalog: Catalog, card: Card, text: str) -> Draft:
         """The memory a correction becomes: of the kind and tags of the one it corrects, beside it in its scope."""

@@ -174,9 +174,8 @@ class ReadingEngine:
 
     def _forgotten(self, query: str, filters: Filters) -> tuple[str, ...]:
         """The memories that hold most of what the question is worth, and are not there in full any more."""
-        with self._index.reader() as reader:
-            past = self._frozen(reader)
-        if not past.full:
+        past = self._ice[1] if self._ice else None
+        if past is None or not past.full:
             return ()
         with self._index.reader_at(past) as reader:
             look = reader.look(query, None, replace(filters, moment=past.commit))
@@ -209,6 +208,8 @@ class ReadingEngine:
         def look(rankers: Sequence[Ranker] = ()) -> Found:
             with self._asked(query, filters, as_of, rankers) as asked:
                 reader, seen = asked.reader, asked.look
+                if as_of is None:
+                    self._frozen(reader)  # while the index is open: looked up later, it would be opened again
                 hits = reader.hits(seen, wanted, diversity) if seen and (seen.enough or not abstain) else ()
                 return _found(tuple(hits), asked.moment or reader.head, seen)
 

@@ -20,6 +20,9 @@ KEYS = {
     "init": {"vault", "adopted", "memories"},
     "ingest": {"memories", "commit", "committed", "duplicates"},
     "tag": {"paths", "commit", "committed"},
+    "feedback": {"id", "corrected_by", "commit", "committed"},
+    "forget": {"plan", "commit", "committed"},
+    "duplicates": {"pairs"},
     "adopt": {"paths", "commit", "committed"},
     "mv": {"moved", "links", "left", "commit", "committed", "dry_run"},
     "join": {"moved", "joined", "links", "left", "commit", "committed", "dry_run"},
@@ -72,6 +75,8 @@ ROWS = {
     ("log", "entries"): ENTRY,
     ("why", "entries"): ENTRY,
     ("changed", "entries"): ENTRY,
+    ("forget", "plan"): {"id", "from", "to", "activity", "reason"},
+    ("maintain", "ran"): {"task", "commit", "changed"},
 }
 PORT = "The staging database listens on port 5433."
 JWT = (
@@ -122,12 +127,13 @@ def scenario(full, tmp_path) -> dict[str, tuple[str, ...]]:
         "restore": (id,), "ingest": ("The cat is called Minka.",), "tag": (id, "port"), "adopt": ("plain.md",),
         "mv": ("long.md", "moved.md"), "split": ("moved.md", "Part"), "join": ("plain.md", "moved.md"),
         "validate": (), "hooks": ("install",), "index": ("--rebuild",), "maintain": (), "eval": (),
-        "merge": ("--repair",), "demo": (),
+        "merge": ("--repair",), "demo": (), "feedback": (id, "--good"), "duplicates": (), "forget": (id,),
     }  # fmt: skip
 
 
 def test_each_json_has_the_keys_of_the_contract(scenario, full):
-    assert {*KEYS, "completion", "watch"} == {*COMMANDS}
+    # Nothing may be uncommitted where something is purged: tests/test_purge.py has its receipt.
+    assert {*KEYS, "completion", "watch", "purge"} == {*COMMANDS}
     seen = set()
     for name, words in scenario.items():
         said = atlas(name, *words, "--json", cwd=full)

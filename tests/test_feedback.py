@@ -72,5 +72,6 @@ def test_on_the_command_line(engine, root, stored):
     ran = atlas("feedback", stored, "--wrong", "Staging listens on port 5433.", "--json", cwd=root)
     assert ran.json["corrected_by"]
     assert ran.json["committed"]
+    assert ran.json["note"] == "", "the index is closed by then, and follows"
     assert atlas("feedback", stored, cwd=root).code == 2
     assert atlas("feedback", "nobody", "--good", cwd=root).code == 1
