@@ -1,7 +1,7 @@
 """How memories fade: two policies, and the clock that days are counted on. Pure.
 
     activity     importance × e^(−λ·days) × ln(accesses + 2), λ = ln 2 / half-life; each day on which it was read, up
-                 to four, lengthens the half-life by half: what is needed again and again is not a passing thing
+                 to four, adds a half-life to it: what is needed again and again is not a passing thing
     fsrs         importance × R⁴, R the retrievability of FSRS-6: used is a review that went well, corrected one that
                  failed. R falls slowly (0.6 after two months, 0.5 after half a year), so that importance alone would
                  decide; R⁴, the chance of recalling it four times running, falls as fast as it weighs.
@@ -30,7 +30,7 @@ THRESHOLDS: Mapping[str, Mapping[str, float]] = {
     "fsrs": {"L1": 0.11, "L0": 0.065, "tombstone": 0.035},
 }
 #: What a day of reading adds to a half-life, as a share of it; so many days count.
-_PER_DAY, _MOST_DAYS = 0.5, 4
+_PER_DAY, _MOST_DAYS = 1.0, 4
 #: The kind whose half-life counts for kinds that have none.
 _ANY_KIND = "note"
 

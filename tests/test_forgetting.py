@@ -170,7 +170,7 @@ def test_use_kind_tier_and_importance_keep_a_memory():
 
 def test_each_day_of_reading_lengthens_the_half_life():
     id, days = "01J" + "0" * 22 + "1", [f"2026-03-{day:02}" for day in range(1, 7)]
-    for read, half_life in ((0, 45), (1, 67.5), (2, 90), (4, 135), (6, 135)):
+    for read, half_life in ((0, 45), (1, 90), (2, 135), (4, 225), (6, 225)):
         used = {id: Use(read, tuple(days[:read]))} if read else {}
         (row,) = forgetting.plan(view([memory(1, age=400)], usage=used), names=["memories/2026/01/heron-1.md"]).rows
         assert row.inputs["half_life"] == half_life
