@@ -124,11 +124,11 @@ def test_what_was_brought_back_is_not_forgotten_again_the_next_day(lived_in, day
     lived_in.undo(lived_in.forget().applied.commit)
     day(141)
     assert lived_in.forget().plan == ()
-    live(lived_in, day, range(147, 280, 7))
+    live(lived_in, day, range(147, 350, 7))
     done = lived_in.forget()
     assert [row.inputs["accesses"] for row in done.plan] == [1, 1]
     lived_in.restore(done.plan[0].id)
-    day(281)
+    day(351)
     assert lived_in.forget().plan == ()
 
 
