@@ -262,7 +262,7 @@ def test_ctrl_c_is_exit_130_and_silent(vault):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(words, cwd=vault, env=environment(), **pipes) as child:
         assert child.stdout.readline() == b"ready\n"
-        time.sleep(0.5)  # it waits for the end of stdin, however long that takes
+        time.sleep(2)  # it waits for the end of stdin, however long that takes; loading may swallow a signal
         child.send_signal(signal.SIGINT)
         out, err = child.communicate()
     assert (child.returncode, out, err.strip()) == (130, b"", b"")
