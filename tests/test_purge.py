@@ -16,9 +16,10 @@ import pytest
 from shell import atlas, command, environment, spawn
 from support import SIGN, open_repo, script, write
 
-from atlas import MemoryEngine, erase, proof, standing, template, versions
+from atlas import MemoryEngine, config, erase, proof, standing, template, versions
 from atlas.errors import GitRefused, NotFound, UsageError
 from atlas.receipt import State
+from atlas.store import Store
 
 SECRET = "The violet lighthouse opens at midnight, says Ottokar, and the password is xylophone9 quartz."
 MORE = "On Sundays the keeper of the tower feeds eleven albatrosses with stolen marzipan."
@@ -54,7 +55,8 @@ def everything(root: Path) -> dict[str, bytes]:
         ["git", "cat-file", "--batch-all-objects", "--batch", "--unordered"], cwd=root, capture_output=True, check=True
     ).stdout
     found["all objects"] = out
-    with duckdb.connect(str(root / ".atlas" / "index.duckdb"), read_only=True) as con:
+    # A watcher beside the test may have the index open: another process cannot open it until it is done.
+    with Store(config.load(root)).lock(), duckdb.connect(str(root / ".atlas" / "index.duckdb"), read_only=True) as con:
         for (table,) in con.execute("SELECT table_name FROM duckdb_tables()").fetchall():
             found[f"table {table}"] = repr(con.execute(f"SELECT * FROM {table}").fetchall()).encode()
     return found
