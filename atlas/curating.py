@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ulid import ULID
-
 from atlas import edits, joining, moving, splitting, vault
 from atlas.catalog import Card, Catalog
 from atlas.config import now
 from atlas.errors import AtlasError, OutsideVault, UsageError
 from atlas.memory import WHOLE_VAULT, Applied, Finding, Record
-from atlas.opened import OpenedVault
+from atlas.opened import OpenedVault, new_id
 from atlas.paths import inside
 from atlas.relink import Plan, Rewritten, Room
 from atlas.resolver import Known, Names
@@ -91,7 +89,7 @@ class CuratingEngine(OpenedVault):
 
     def split(self, name: str, heading: str, path: str = "", *, dry_run: bool = False, reason: str = "") -> Relinked:
         """Take a section out into a memory of its own, a link left in its place; `path` is where, if not beside it."""
-        id = str(ULID())
+        id = new_id()
 
         def plan(desk: Desk) -> tuple[Plan, Record, str, str]:
             card = desk.mine.find(name)

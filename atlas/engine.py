@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby, islice
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from ulid import ULID
+from typing import TYPE_CHECKING, Any
 
 from atlas import (
-    bundle,
     clusters,
-    config,
     derive,
     edits,
     health,
@@ -23,69 +18,22 @@ from atlas import (
     kept,
     ladder,
     lineage,
-    newcomers,
-    overview,
     past,
     template,
     thaw,
-    vault,
     whynot,
 )
-from atlas.catalog import Catalog
-from atlas.errors import NotFound, UsageError
+from atlas.carrying import CarryingEngine
+from atlas.errors import NotFound
 from atlas.hand import Hand
-from atlas.ingest import Draft, Request, plan_batch
-from atlas.memory import CLUSTER_PREFIX, HUB, Applied, Change, Entry, Finding, Memory, Record, Scope
-from atlas.purging import PurgingEngine
-from atlas.survey import survey
+from atlas.memory import CLUSTER_PREFIX, HUB, Applied, Entry, Finding, Memory, Record
+from atlas.opened import new_id
 
 if TYPE_CHECKING:
     from atlas.session import Loaded
 
-T = TypeVar("T")
 
-_BATCH = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A memory just stored."""
-
-    id: str
-    path: str
-    label: str
-
-
-@dataclass(frozen=True)
-class Ingested(Sequence[str]):
-    """What an ingest did. As a sequence: the ids of the memories it stored.
-
-    `duplicates` are ids that held a text already; `per_text` has, for each text given, the id that holds (the first
-    part of) it now.
-    """
-
-    memories: tuple[Stored, ...]
-    duplicates: tuple[str, ...]
-    per_text: tuple[str, ...]
-    applied: Applied
-
-    def __getitem__(self, place: Any) -> Any:
-        return [m.id for m in self.memories][place]
-
-    def __len__(self) -> int:
-        return len(self.memories)
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """What an import did."""
-
-    imported: int
-    skipped: tuple[Finding, ...]
-    applied: Applied
-
-
-class MemoryEngine(PurgingEngine):
+class MemoryEngine(CarryingEngine):
     """An opened vault. Safe to use from threads; several engines in several processes may share a vault.
 
     `scope` is a capability: an engine opened with one neither finds, reads nor writes anything outside it.
@@ -118,64 +66,6 @@ class MemoryEngine(PurgingEngine):
 
     # ---------------------------------------------------------------- writing
 
-    def ingest(self, text: str, **options: Any) -> Ingested:
-        """Store a text: one memory, or one each for the statements of a list. Options are those of `Request`.
-
-        The same text again is a duplicate and stores nothing.
-        """
-        return self.ingest_many([Request(text, **options)])
-
-    def ingest_many(self, requests: Iterable[Request], progress: Callable[[int, int], None] | None = None) -> Ingested:
-        """Store many texts with one commit per 500. Texts of one scope know nothing of those of another."""
-        todo = [replace(r, scope=self._scope(r.scope)) for r in requests]
-        done: list[Ingested] = []
-        for _, group in groupby(todo, key=lambda r: r.scope):
-            for batch in batched(group, _BATCH):
-                done.append(self._ingest_batch(batch))
-                if progress:
-                    progress(sum(len(d.per_text) for d in done), len(todo))
-        return Ingested(
-            tuple(m for d in done for m in d.memories),
-            tuple(x for d in done for x in d.duplicates),
-            tuple(x for d in done for x in d.per_text),
-            _joined([d.applied for d in done if d.applied.paths]),
-        )
-
-    def _ingest_batch(self, requests: Sequence[Request]) -> Ingested:
-        with self._hand.lock():
-            with self._index.reader() as reader:
-                catalog = Catalog(reader.con, Scope(str(requests[0].scope)))
-                plan = plan_batch(
-                    requests,
-                    now=config.now(),
-                    new_id=_new_id,
-                    taken=vault.names_taken(self.config),
-                    stored=catalog.with_text,
-                    related=catalog.with_entities,
-                    total=catalog.count(),
-                )
-                changes = [*plan.changes, *edits.add_tags(plan.joins, self._read_bytes)]
-                changes = self._with_ends(changes, plan.drafts, catalog)
-                passed = self._hand.checked(changes, reader)
-            record = Record("ingest", plan.subject, actor=self.config.actor, memories=tuple(d.id for d in plan.drafts))
-            applied = self._hand.apply(passed, record) if changes else Applied(())
-        stored = tuple(Stored(d.id, d.path, d.label) for d in plan.drafts)
-        for session in list(self._sessions.values()):
-            session.stored((one.id, one.path) for one in stored)
-        return Ingested(stored, plan.duplicates, plan.per_text, applied)
-
-    def _with_ends(self, changes: list[Change], drafts: Sequence[Draft], catalog: Catalog) -> list[Change]:
-        """The changes of an ingest, with what the new memories put an end to closed; most put an end to nothing."""
-        said = newcomers.subjects(drafts)
-        cards = [card for subject in said for card in catalog.cards("contains(lower(n.label), ?)", [subject])]
-        ids = newcomers.concerned(said, cards)
-        repository = self._repository() if ids else None
-        if repository is None:
-            return changes
-        return newcomers.closed(
-            changes, drafts, overview.outline(self.config, repository, catalog, self._read_or_none), ids
-        )
-
     def edit(self, name: str, edit: Callable[[str], str], *, reason: str = "", op: str = "edit") -> Applied:
         """Change the text of a memory by a function; tried again on the newer text if the file changed meanwhile."""
         return self._edit_all([name], edit, op=op, reason=reason)
@@ -193,7 +83,7 @@ class MemoryEngine(PurgingEngine):
         with self._hand.lock():
             with self._catalog() as catalog:
                 cards = [catalog.find(p) for p in paths] if paths else catalog.cards()
-            changes, refused = edits.adopt([c.path for c in cards if not c.written_id], self._read_bytes, _new_id)
+            changes, refused = edits.adopt([c.path for c in cards if not c.written_id], self._read_bytes, new_id)
             minted = tuple(change.memory for change in changes)
             record = Record("adopt", f"Give {len(changes)} notes an id", actor=self.config.actor, memories=minted)
             applied = self._hand.apply(changes, record) if changes else Applied(())
@@ -315,55 +205,3 @@ class MemoryEngine(PurgingEngine):
         with self._hand.lock():
             plan = thaw.plan(repository, self.config.root, name, self._card, self._read_or_none)
             return self._brought_back(*(plan or past.restore(repository, name, self._card, self._read_or_none)))
-
-    # ---------------------------------------------------------------- bundles
-
-    def export_memories(self, file: str | os.PathLike[str], *, scope: str | None = None) -> int:
-        """Write the memories, byte for byte, to a JSON bundle; how many."""
-        wanted = Scope(self._scope(scope))
-        with self._catalog(wanted.prefix) as catalog:
-            ids = {card.path: card.id for card in catalog.cards()}
-        paths = [path for path in sorted(survey(self.config).files) if wanted.contains(path)]
-        items = [bundle.Item(path, ids.get(path, ""), self._read_bytes(path)) for path in paths]
-        text = bundle.dump(items, config.now().isoformat())
-        vault.write_elsewhere(Path(file), text.encode("utf-8", "surrogatepass"))
-        return len(items)
-
-    def import_memories(self, file: str | os.PathLike[str], *, mode: str = "merge") -> Imported:
-        """Read a JSON bundle in one commit. `merge` leaves what is here alone, `overwrite` replaces it."""
-        if mode not in ("merge", "overwrite"):
-            raise UsageError("The mode of an import is merge or overwrite.")
-        items = bundle.load(Path(file).read_bytes())
-        with self._hand.lock():
-            with self._catalog() as catalog:
-                plan = bundle.plan(
-                    items,
-                    overwrite=mode == "overwrite",
-                    by_id=catalog.owner,
-                    read=self._read_or_none,
-                    taken=vault.names_taken(self.config),
-                )
-            passed, refused = self._hand.sifted(plan.changes)
-            record = Record("import", f"Import {len(passed)} memories", actor=self.config.actor)
-            applied = self._hand.apply(passed, record) if passed else Applied(())
-        return Imported(len(passed), (*plan.skipped, *refused), applied)
-
-
-def _new_id() -> str:
-    return str(ULID())
-
-
-def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """The items in lists of `size`, the last one shorter."""
-    source = iter(items)
-    while batch := list(islice(source, size)):
-        yield batch
-
-
-def _joined(applied: Sequence[Applied]) -> Applied:
-    """Several batches as one: all their paths, the last commit, and the first reason something was not committed."""
-    if not applied:
-        return Applied(())
-    failed = [a for a in applied if not a.committed]
-    last = (failed or list(applied))[-1]
-    return Applied(tuple(p for a in applied for p in a.paths), last.commit, last.note)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ulid import ULID
-
 from atlas import config, edits, feedback, forgetting, journal, upkeep, vault
 from atlas.catalog import Card, Catalog
 from atlas.errors import UsageError
 from atlas.ingest import Draft, Request, plan_batch
 from atlas.memory import Applied, Change, Record
+from atlas.opened import new_id
 from atlas.overview import Overview
 from atlas.planning import Row
 from atlas.tending import TendingEngine
@@ -83,7 +82,7 @@ class JudgingEngine(TendingEngine):
         plan = plan_batch(
             [replace(request, scope=self._scope(request.scope))],
             now=config.now(),
-            new_id=lambda: str(ULID()),
+            new_id=new_id,
             taken=vault.names_taken(self.config),
             stored=catalog.with_text,
             related=lambda _: (),

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from ulid import ULID
+
 from atlas import git, vault
 from atlas.catalog import Card, Catalog
 from atlas.errors import NotFound, UsageError
@@ -47,3 +49,8 @@ class OpenedVault(ReadingEngine):
         if repository is None:
             raise UsageError("This vault is not under Git, so it has no history: run `git init` in it.")
         return repository
+
+
+def new_id() -> str:
+    """The id of a memory that is about to be written."""
+    return str(ULID())

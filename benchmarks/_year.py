@@ -17,11 +17,11 @@ import locomo
 import numpy as np
 
 from atlas import MemoryEngine, hubs, markdown, merge, tokens
-from atlas.engine import Ingested
 from atlas.git import find
 from atlas.ingest import Request
 from atlas.memory import Rung
 from atlas.profiles import rung_of
+from atlas.remembering import Ingested
 from atlas.survey import survey
 
 START = datetime(2025, 1, 1, tzinfo=UTC)

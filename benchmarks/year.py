@@ -25,7 +25,7 @@ import _common
 from _year import Item, Readers, Twin, at, days, notes, sizes, standing, taken_in, trees, turns
 
 from atlas import AtlasError, MemoryEngine, journal
-from atlas.engine import Ingested
+from atlas.remembering import Ingested
 
 QUARTER, WEEK, K = 91, 7, 10
 
