@@ -81,7 +81,7 @@ def plan(
     for item in items:
         try:
             change, reason = _plan_one(item, overwrite, by_id, read, lambda p: p in changes or taken(p))
-            id = _written_id(item.data) if change else ""
+            id = markdown.written_id(item.data) if change else ""
         except AtlasError as err:
             change, reason, id = None, str(err), ""
         if change and change.path in changes:
@@ -106,14 +106,14 @@ def _plan_one(
 ) -> tuple[Change | None, str]:
     """The change for one memory, or None and why not."""
     check_path(item.path, existing=True)
-    written = _written_id(item.data)
+    written = markdown.written_id(item.data)
     path = (by_id(written) if written else "") or item.path
     there = read(path)
     if there == item.data:
         return None, HERE
     if there is None and not taken(path):
         return Change(path, item.data, None, item.id), ""
-    same = there is not None and bool(written) and _written_id(there) == written
+    same = there is not None and bool(written) and markdown.written_id(there) == written
     if there is not None and overwrite and (same or not written):
         return Change(path, item.data, blob_id(there), item.id), ""
     if same:
@@ -134,11 +134,6 @@ def _beside(path: str, data: bytes, taken: Callable[[str], bool], read: Callable
             return ""
         number += 1
     return candidate
-
-
-def _written_id(data: bytes) -> str:
-    id = markdown.parse(markdown.decode(data).text, "").meta.get("id", "")
-    return id if isinstance(id, str) else ""
 
 
 def _content(data: bytes) -> dict[str, str]:

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from atlas import derive, git, hooks, identity, precommit, reconcile, standing, strays, survey, vault
+from atlas import git, hooks, identity, markdown, precommit, reconcile, standing, strays, survey, vault
 from atlas.checks import FOREIGN, check
 from atlas.config import MARKER, strangers
-from atlas.errors import NotFound, NotText
+from atlas.errors import NotFound
 from atlas.memory import Finding
 from atlas.results import original
 
@@ -109,12 +109,12 @@ def validate(config: Config, paths: Sequence[str], repository: git.Repository | 
 
 def _used_twice(contents: Mapping[str, bytes], rest: Iterable[tuple[str, bytes]]) -> list[Finding]:
     """Ids that another of these files, or of the rest, has too. An editor's "duplicate this note" copies the id."""
-    ids = {path: id for path, data in contents.items() if (id := _id(data))}
+    ids = {path: id for path, data in contents.items() if (id := markdown.written_id(data))}
     wanted = {id.encode() for id in ids.values()}
     owners: dict[str, str] = {}
     for path, data in rest if ids else ():
         match = _ID_LINE.search(data)
-        if match and match.group(1) in wanted and (id := _id(data)):
+        if match and match.group(1) in wanted and (id := markdown.written_id(data)):
             owners.setdefault(id, path)
     return [
         Finding(path, 1, "duplicate-id", f"has the id of {owner}; remove the `id:` line here")
@@ -137,12 +137,3 @@ def _unnamed(config: Config, named: Collection[str]) -> Iterator[tuple[str, byte
         data = survey.read_listed(config, path) if path not in named else None
         if data is not None:
             yield path, data
-
-
-def _id(data: bytes) -> str:
-    try:
-        note, _ = derive.read(data, "")
-    except NotText:
-        return ""
-    id = note.meta.get("id", "")
-    return id if isinstance(id, str) else ""

@@ -266,13 +266,26 @@ def revert_files(
     changes = [c for c in both if c[0].lower().endswith(endings) or c[0].startswith(f"{tombstones.FOLDER}/")]
     present = now or _head_reader(repo, [path for path, _, _ in changes])
     contents = _contents(repo, [id for _, *ids in changes for id in ids])
+    homes = _homes([(path, contents[old], contents[new]) for path, old, new in changes])
     written: dict[str, bytes | None] = {}
     for path, old, new in changes:
-        current = present(path)
-        wanted = _undone(repo, path, contents[old], contents[new], current)
+        current, made, home = present(path), contents[new], homes.get(path)
+        if home and made and current not in (None, made) and present(home[0]) is None:
+            # It was moved here, then given a tag: the note goes back, and takes with it what was edited since.
+            written |= {path: None, home[0]: _merge(repo, home[0], current or b"", made, home[1])}
+            continue
+        wanted = _undone(repo, path, contents[old], made, current)
         if wanted != current:
-            written[path] = wanted
+            written.setdefault(path, wanted)
     return written
+
+
+def _homes(changes: Sequence[tuple[str, bytes | None, bytes | None]]) -> dict[str, tuple[str, bytes]]:
+    """Where notes came from that a commit moved: their new path → the old one and what was there. Their id tells."""
+    written = markdown.written_id
+    left = {id: (path, old) for path, old, new in changes if old and new is None and (id := written(old))}
+    arrived = {path: written(new) for path, old, new in changes if new and old is None} if left else {}
+    return {path: left[id] for path, id in arrived.items() if id in left}
 
 
 def _undone(

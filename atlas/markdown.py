@@ -21,7 +21,7 @@ from frontmatter.default_handlers import YAMLHandler
 from atlas import sections, yamledit
 from atlas.body import Heading, addresses, links, plain, retarget
 from atlas.dates import when
-from atlas.errors import Unparsable
+from atlas.errors import NotText, Unparsable
 from atlas.memory import Finding, Link
 from atlas.note import Head, Note, importance, parse, pinned, second_block, split
 from atlas.scalars import Scalar, kind_of, spelled, written
@@ -201,6 +201,15 @@ def original(note: Note) -> str:
         opens = first is not None and first.level == 1 and not note.body[: first.start].strip()
         said = note.body[first.end :] if first and opens else note.body
     return sections.trimmed(said) or note.summary or note.title
+
+
+def written_id(data: bytes) -> str:
+    """The id that stands in a file, "" if there is none, or the file is not text."""
+    try:
+        id = parse(decode(data).text, "").meta.get("id", "")
+    except NotText:
+        return ""
+    return id if isinstance(id, str) else ""
 
 
 def text_key(text: str) -> str:

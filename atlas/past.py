@@ -66,7 +66,7 @@ def memory_at(repository: git.Repository, name: str, as_of: str, find: Find) -> 
     tree = repository.tree(commit, ENDINGS)
     path = _path_at(repository, commit, tree, name, find)
     data = repository.read(commit, path)
-    return derive.memory(_id(data) or derived_id(path), path, data)
+    return derive.memory(markdown.written_id(data) or derived_id(path), path, data)
 
 
 def changed(repository: git.Repository, since: str) -> list[Entry]:
@@ -105,7 +105,7 @@ def find_gone(repository: git.Repository, name: str) -> Gone:
                 continue
             for rev in (entry.commit, f"{entry.commit}^"):
                 data = _read_at(repository, rev, path)
-                id = "" if data is None else _id(data)
+                id = "" if data is None else markdown.written_id(data)
                 if data is not None and name in (path, path.removesuffix(".md"), id, derived_id(path)):
                     return Gone(path, id or derived_id(path), repository.run("rev-parse", rev).decode().strip())
     raise NotFound("memory", name, "`atlas log` lists what history holds.")
@@ -116,7 +116,7 @@ def find_missing(repository: git.Repository, root: Path, name: str) -> Gone | No
     for path in repository.tree("HEAD", ENDINGS) if repository.head() else ():
         if (root / path).exists():
             continue
-        id = _id(repository.read("HEAD", path))
+        id = markdown.written_id(repository.read("HEAD", path))
         if name in (path, path.removesuffix(".md"), id, derived_id(path)):
             return Gone(path, id or derived_id(path), repository.head())
     return None
@@ -155,7 +155,7 @@ def _part(
         if is_record(path):
             continue
         sides = [side for side in (data, read(path)) if side is not None]
-        written = next((id for side in sides if (id := _id(side))), "")
+        written = next((id for side in sides if (id := markdown.written_id(side))), "")
         for name in {written, derived_id(path), path, path.removesuffix(".md")} & set(only):
             found[path] = data
             ids[name] = written or derived_id(path)
@@ -214,7 +214,7 @@ def _fullest(repository: git.Repository, path: str, id: str) -> tuple[str, bytes
     for entry in history.log(repository, path=path, memory=id, limit=_VERSIONS):
         for there in entry.paths:
             data = _read_at(repository, entry.commit, there)
-            if data is None or (there != path and _id(data) != id):
+            if data is None or (there != path and markdown.written_id(data) != id):
                 continue
             if best[1] is None or len(_detail(data)) > len(_detail(best[1])):
                 best = (entry.commit, data)
@@ -226,14 +226,6 @@ def _detail(data: bytes) -> str:
         return markdown.parse(decode(data).text, "").detail
     except NotText:
         return ""
-
-
-def _id(data: bytes) -> str:
-    try:
-        id = markdown.parse(decode(data).text, "").meta.get("id", "")
-    except NotText:
-        return ""
-    return id if isinstance(id, str) else ""
 
 
 def _read_at(repository: git.Repository, rev: str, path: str) -> bytes | None:

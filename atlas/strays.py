@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from atlas import git, history, lineage
+from atlas import git, history, lineage, markdown
 from atlas.catalog import Card, Catalog
 from atlas.config import ENDINGS
-from atlas.derive import read
 from atlas.errors import NotFound, NotText, UsageError
 from atlas.identity import derived_id
 from atlas.keys import handle, path_handles
@@ -112,7 +111,10 @@ def _homes(repository: git.Repository, went: Mapping[str, tuple[str, ...]], card
     for card in cards:
         ids[card.id] = card.path
         blobs.setdefault(card.blob, []).append(card.path)
-    held = {blob: _id(data) for blob, data in repository.blobs(blob for ids in went.values() for blob in ids[:1])}
+    held = {
+        blob: markdown.written_id(data)
+        for blob, data in repository.blobs(blob for ids in went.values() for blob in ids[:1])
+    }
     heirs = _heirs(repository, set(ids.values()))
     homes = {}
     for path, (blob, *_) in went.items():
@@ -130,11 +132,3 @@ def _heirs(repository: git.Repository, here: set[str]) -> dict[str, str]:
         if home:
             heirs.setdefault(rename.old, home)
     return heirs
-
-
-def _id(data: bytes) -> str:
-    try:
-        id = read(data, "")[0].meta.get("id", "")
-    except NotText:
-        return ""
-    return id if isinstance(id, str) else ""

@@ -187,3 +187,17 @@ def test_what_was_made_goes_though_it_was_drawn_into_a_cluster_since(repo, vault
         remember({"a.md": edited})
         with pytest.raises(GitRefused, match="undo the later change first"):
             history.revert_files(vault, sha)
+
+
+def test_a_note_that_was_moved_goes_back_with_what_was_edited_since(repo, vault, remember):
+    kept = b"---\nid: 01J\ntags: [a]\nrung: L0\n---\n# A\n"
+    whole = b"---\nid: 01J\ntags: [a]\n---\n# A\n\nText.\n"
+    remember({"archive/a.md": kept, "other.md": b"---\nid: 01K\n---\n# B\n"})
+    sha = remember({"archive/a.md": None, "memories/a.md": whole, "other.md": None, "new.md": b"# C\n"})
+    assert history.revert_files(vault, sha)["archive/a.md"] == kept
+    remember({"memories/a.md": whole.replace(b"[a]", b"[a, b]")})
+    wanted = {"archive/a.md": kept.replace(b"[a]", b"[a, b]"), "memories/a.md": None}
+    assert wanted.items() <= history.revert_files(vault, sha).items()
+    remember({"memories/a.md": whole.replace(b"Text", b"More text")})
+    with pytest.raises(GitRefused, match="edited later in the same lines"):
+        history.revert_files(vault, sha)
