@@ -262,9 +262,14 @@ def test_ctrl_c_is_exit_130_and_silent(vault):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(words, cwd=vault, env=environment(), **pipes) as child:
         assert child.stdout.readline() == b"ready\n"
-        time.sleep(2)  # it waits for the end of stdin, however long that takes; loading may swallow a signal
+        # More than a pipe holds: once all is written, it reads, and soon it waits for more. A signal that comes while
+        # it loads, or between two reads, would not be heard before the end of stdin.
+        child.stdin.write(b"x" * 1_000_000)
+        child.stdin.flush()
+        time.sleep(0.5)
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate()
+        out, err = child.stdout.read(), child.stderr.read()
+        child.wait()
     assert (child.returncode, out, err.strip()) == (130, b"", b"")
     assert atlas("stats", "--json", cwd=vault).json["memories"] == 0
 

@@ -12,7 +12,7 @@ import same
 from atlas import template
 from atlas.engine import MemoryEngine
 
-WRITERS, TEXTS, READERS = 8, 25, 2
+WRITERS, TEXTS, READERS = 8, 12, 2
 
 
 def remember(root: str, who: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from shell import atlas
 
 QUESTION = "on which floor does Ana sit?"
 
@@ -14,7 +15,7 @@ class Told:
         self.vault = vault
 
     def run(self, day, *words):
-        done = self.vault.cli(*words, "--json", env={"ATLAS_NOW": f"{day}T12:00:00Z"})
+        done = atlas(*words, "--json", cwd=self.vault.root, ATLAS_NOW=f"{day}T12:00:00Z")
         assert done.code == 0, done.err
         return done.json
 
