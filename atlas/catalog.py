@@ -155,6 +155,12 @@ class Catalog:
         holds = "n.valid_to IS NULL AND coalesce(n.meta->>'superseded_by', '') = ''"
         return {card.text_key: card.id for card in self.cards(f"n.text_key IN ({marks}) AND {holds}", keys)}
 
+    def sources(self, conversation: str) -> list[str]:
+        """The sources of all memories of the scope that come from a conversation: its name, `#`, and its turns."""
+        where, bound = Filters(self._scope).sql()
+        query = f"SELECT n.source FROM listing l JOIN notes n USING (note) WHERE {where} AND starts_with(n.source, ?)"
+        return [source for (source,) in self._con.execute(query, [*bound, f"{conversation}#"]).fetchall()]
+
     def with_entities(self, entities: Sequence[str]) -> list[Card]:
         """Memories Atlas wrote that share any of these entities, in whatever case."""
         if not entities:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import Any, TypeVar
 
-from atlas import config, edits, messages, newcomers, overview, vault, windows
+from atlas import config, conversing, edits, messages, newcomers, overview, tokens, turns, vault
 from atlas.catalog import Catalog
 from atlas.errors import UsageError
 from atlas.ingest import Draft, Request, plan_batch
@@ -35,13 +35,14 @@ class Ingested(Sequence[str]):
     """What an ingest did. As a sequence: the ids of the memories it stored.
 
     `duplicates` are ids that held a text already; `per_text` has, for each text given, the id that holds (the first
-    part of) it now.
+    part of) it now. `said` are sentences a person should read: what was not stored, and why.
     """
 
     memories: tuple[Stored, ...]
     duplicates: tuple[str, ...]
     per_text: tuple[str, ...]
     applied: Applied
+    said: tuple[str, ...] = ()
 
     def __getitem__(self, place: Any) -> Any:
         return [m.id for m in self.memories][place]
@@ -78,8 +79,15 @@ class RememberingEngine(PurgingEngine):
     ) -> Ingested:
         if mode not in ("fast", "fine"):
             raise UsageError("The mode of an ingest is fast or fine.")
-        said = messages.read(given)
-        return self.ingest_many(windows.requests(said, conversation, **options))
+        talk = conversing.opened(messages.read(given), _named(conversation, options))
+        scope = self._scope(options.get("scope"))
+        count = tokens.load(self.config.tokenizer, self.config.root).count
+        with self._hand.lock():
+            with self._catalog(str(scope)) as catalog:
+                stored = turns.keys(catalog.sources(talk.name))
+            heard = conversing.heard(talk, stored, count, _told(options, scope))
+            done = [self._ingest_batch(batch) for batch in conversing.batches(heard.groups, _BATCH)]
+        return replace(_together(done), said=heard.said)
 
     def ingest_many(self, requests: Iterable[Request], progress: Callable[[int, int], None] | None = None) -> Ingested:
         """Store many texts with one commit per 500. Texts of one scope know nothing of those of another."""
@@ -90,12 +98,7 @@ class RememberingEngine(PurgingEngine):
                 done.append(self._ingest_batch(batch))
                 if progress:
                     progress(sum(len(d.per_text) for d in done), len(todo))
-        return Ingested(
-            tuple(m for d in done for m in d.memories),
-            tuple(x for d in done for x in d.duplicates),
-            tuple(x for d in done for x in d.per_text),
-            _joined([d.applied for d in done if d.applied.paths]),
-        )
+        return _together(done)
 
     def _ingest_batch(self, requests: Sequence[Request]) -> Ingested:
         with self._hand.lock():
@@ -133,11 +136,31 @@ class RememberingEngine(PurgingEngine):
         )
 
 
+def _named(conversation: str, options: Mapping[str, Any]) -> str:
+    """The name of a conversation, behind where it comes from if that is said: each memory names its turns itself."""
+    return "/".join(filter(None, (options.get("source") or "", conversation)))
+
+
+def _told(options: Mapping[str, Any], scope: str) -> dict[str, Any]:
+    """What is said of all memories of a conversation."""
+    return {**{name: value for name, value in options.items() if name != "source"}, "scope": scope}
+
+
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """The items in lists of `size`, the last one shorter."""
     source = iter(items)
     while batch := list(islice(source, size)):
         yield batch
+
+
+def _together(done: Sequence[Ingested]) -> Ingested:
+    """What several batches did."""
+    return Ingested(
+        tuple(m for d in done for m in d.memories),
+        tuple(x for d in done for x in d.duplicates),
+        tuple(x for d in done for x in d.per_text),
+        _joined([d.applied for d in done if d.applied.paths]),
+    )
 
 
 def _joined(applied: Sequence[Applied]) -> Applied:
