@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import Any, TypeVar
 
-from atlas import config, conversing, edits, messages, newcomers, overview, tokens, turns, vault
+from atlas import config, conversing, edits, messages, newcomers, overview, tokens, vault
 from atlas.catalog import Catalog
 from atlas.errors import UsageError
 from atlas.ingest import Draft, Request, plan_batch
@@ -80,12 +80,12 @@ class RememberingEngine(PurgingEngine):
         if mode not in ("fast", "fine"):
             raise UsageError("The mode of an ingest is fast or fine.")
         talk = conversing.opened(messages.read(given), _named(conversation, options))
-        scope = self._scope(options.get("scope"))
+        told = _told(options, self._scope(options.get("scope")))
         count = tokens.load(self.config.tokenizer, self.config.root).count
+        views = [session.showing for session in list(self._sessions.values())]
         with self._hand.lock():
-            with self._catalog(str(scope)) as catalog:
-                stored = turns.keys(catalog.sources(talk.name))
-            heard = conversing.heard(talk, stored, count, _told(options, scope))
+            with self._catalog(told["scope"]) as catalog:
+                heard = conversing.heard(talk, catalog, count, told, views)
             done = [self._ingest_batch(batch) for batch in conversing.batches(heard.groups, _BATCH)]
         return replace(_together(done), said=heard.said)
 

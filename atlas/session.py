@@ -120,6 +120,11 @@ class Session:
         """Tell of memories just written, each with its path: they are likely to be asked for next."""
         self._after.stored(list(memories))
 
+    @property
+    def showing(self) -> str:
+        """The text of the last view, "" before the first."""
+        return self._kept.text
+
     # ------------------------------------------------------------------- a cluster
 
     def load(self, cluster: str, paths: Iterable[str]) -> Loaded:

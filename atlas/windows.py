@@ -19,14 +19,17 @@ TURNS, MOST_TURNS, TOKENS = 4, 8, 320
 PAUSE = timedelta(hours=1)
 
 _SMALL = frozenset(
-    """
-    hi hey hello hiya yo howdy morning afternoon evening night good great nice cool wow awesome perfect lovely super fine
-    ok okay k kk yes yeah yep yup no nope sure right alright exactly absolutely definitely totally agreed indeed true
-    thanks thank thx ty cheers please welcome you're youre you are your very so much a lot again too to for that the it's
-    its that's thats it is i'm im i am we all got understood noted done bye goodbye cya see ya later soon then tomorrow
-    take care have day weekend one lol haha hahaha hehe ha oh ah hmm hm mm mhm uh um well same here there how doing
-    what's up sorry no problem worries anytime sounds will do keep going go ahead continue next be back talk
-    """.split()
+    word
+    for text in (
+        "hi hey hello hiya yo howdy morning afternoon evening night good great nice cool wow awesome perfect lovely",
+        "super ok okay k kk yes yeah yep yup no nope sure right alright exactly absolutely definitely totally agreed",
+        "indeed true thanks thank thx ty cheers please welcome you're youre you are your very so much a lot again too",
+        "to for that the it's its that's thats it is i'm im i am we all got understood noted done bye goodbye cya see",
+        "ya later soon then fine take care have day weekend one lol haha hahaha hehe ha oh ah hmm hm mm mhm uh um",
+        "well same here there how doing what's up sorry problem worries anytime sounds will do keep going go ahead",
+        "continue next be back talk",
+    )
+    for word in text.split()
 )
 _WORD = re.compile(r"[\w'’]+")
 #: Longer than this, even the plainest words say something.
