@@ -86,6 +86,7 @@ class Config:
     always_share: float = 0.15
     tokenizer: str = ""
     foresee: bool = False
+    ingest_model_calls: int = 20
     actor: str = ""
     forget_enabled: bool = True
     forget_policy: str = "activity"
@@ -105,7 +106,7 @@ class Config:
 
 
 #: Settings that are whole numbers, and the least each may be.
-_LEAST = {"max_note_bytes": 1, "view_tokens": 0, "warm_tokens": 0}
+_LEAST = {"max_note_bytes": 1, "view_tokens": 0, "warm_tokens": 0, "ingest_model_calls": 0}
 
 #: Settings that are on or off.
 _SWITCHES = frozenset({"commit", "download", "upkeep_on_merge", "upkeep_on_watch", "foresee", "forget_enabled"})
@@ -139,6 +140,7 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
         "tokenizer": "tokenizer",
         "foresee": "foresee",
     },
+    "ingest": {"max_model_calls": "ingest_model_calls"},
     "forget": {
         "enabled": "forget_enabled",
         "policy": "forget_policy",

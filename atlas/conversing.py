@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from atlas import gleaning, recalled, trials, turns, windows
 from atlas.credentials import find_secrets, masked
+from atlas.distil import Distiller
 from atlas.ingest import Request
 from atlas.markdown import text_key
-from atlas.messages import ASSISTANT, SYSTEM, TOOL, Message
+from atlas.messages import ASSISTANT, SYSTEM, TOOL, Message, read
 from atlas.recalled import Shown
 from atlas.turns import Turn
 
@@ -25,6 +26,10 @@ from atlas.turns import Turn
 _OF_EPISODES = frozenset({"kind", "label", "created", "whole"})
 #: Shorter messages are not taken for a memory that says the same.
 _FEWEST_WORDS = 4
+#: What a model drew from stretches of a conversation, by the keys of their turns.
+Drawn = Mapping[tuple[str, ...], tuple[Request, ...]]
+#: So many windows are read together.
+_TOGETHER = 2
 _BLOT = "•••"
 
 
@@ -45,16 +50,31 @@ class Vault(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Conversation:
+    """Messages of any chat interface, the name of the conversation, and options of `Request` for all that is stored."""
+
+    messages: Iterable[Message | Mapping[str, Any] | Any]
+    name: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Talk:
     """The messages of a conversation as they may be stored, under its name. `shown` is what of it was recalled.
 
-    `torn` are the places, from 0, of messages with pieces of a view in them.
+    `torn` are the places, from 0, of messages with pieces of a view in them; `options` are said of all memories.
     """
 
     name: str
     said: tuple[Message, ...]
     shown: str = ""
     torn: frozenset[int] = frozenset()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def scope(self) -> str:
+        """The folder that all of it is stored below."""
+        return str(self.options.get("scope") or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +85,17 @@ class Heard:
     said: tuple[str, ...] = ()
 
 
-def opened(given: Sequence[Message], name: str) -> Talk:
-    """The conversation, without what is no part of it: instructions to the model, what came out of the vault, secrets.
+def opened(given: Conversation) -> Talk:
+    """The conversation as it may be stored: without instructions to the model, recalled text, secrets.
 
     It depends on the messages alone, so that each has the same key whatever is stored meanwhile.
     """
-    is_lookup = recalled.lookups(given)
+    messages = read(given.messages)
+    is_lookup = recalled.lookups(messages)
     kept: list[Message] = []
     shown: list[str] = []
     torn: set[int] = set()
-    for one in given:
+    for one in messages:
         if one.role == SYSTEM:
             continue
         if one.role == TOOL and is_lookup(one):
@@ -86,23 +107,71 @@ def opened(given: Sequence[Message], name: str) -> Talk:
         if parted.own.strip() or calls or one.role == TOOL:
             torn.update([len(kept)] if parted.torn else [])
             kept.append(_masked(replace(one, text=parted.own, calls=calls)))
-    return Talk(turns.named(name, kept), tuple(kept), "\n".join(filter(None, shown)), frozenset(torn))
+    # Each memory names its turns: where the conversation comes from is told by its name.
+    name = "/".join(filter(None, (str(given.options.get("source") or ""), given.name)))
+    options = {key: value for key, value in given.options.items() if key != "source"}
+    return Talk(turns.named(name, kept), tuple(kept), "\n".join(filter(None, shown)), frozenset(torn), options)
+
+
+def bunches(talks: Iterable[Talk], size: int) -> Iterator[list[Talk]]:
+    """Conversations that are stored together: of one scope, with about `size` messages, and none twice."""
+    bunch: list[Talk] = []
+    for talk in talks:
+        messages = sum(len(one.said) for one in bunch) + len(talk.said)
+        other = bunch and (talk.scope != bunch[0].scope or talk.name in {one.name for one in bunch})
+        if bunch and (other or messages > size):
+            yield bunch
+            bunch = []
+        bunch.append(talk)
+    if bunch:
+        yield bunch
 
 
 def heard(
     talk: Talk,
     vault: Vault,
     count: Callable[[str], int],
-    options: Mapping[str, Any],
     views: Iterable[str] = (),
+    drawn: Drawn | None = None,
 ) -> Heard:
-    """What to store of it, without a model. `views` are texts that were in front of an agent lately."""
-    new = turns.new(talk.said, turns.keys(vault.sources(talk.name)))
-    fresh = _fresh(talk, new, vault, Shown([talk.shown, *views]))
-    groups = [tuple(_requests(window, talk.name, options)) for window in windows.cut(fresh, count)]
-    groups += [(replace(one, **_apart(options)),) for one in trials.tried(fresh, talk.said, talk.name)]
-    groups = [tuple(map(_safe, group)) for group in groups]
-    return Heard(tuple(groups), tuple(_said(talk, new, fresh, groups)))
+    """What to store of it. `views` are texts that were in front of an agent lately.
+
+    `drawn` is what a model drew from some stretches of it, by the keys of their turns; what it has nothing of is left
+    to the rules.
+    """
+    new, fresh = _fresh(talk, vault, views)
+    options, groups = talk.options, []
+    for stretch in stretches(windows.cut(fresh, count)):
+        told = (drawn or {}).get(_keys(stretch))
+        if told is None:
+            told = tuple(one for window in stretch for one in gleaning.gleaned(window, talk.name))
+        groups.append([*(replace(one, **_apart(options)) for one in told), *_episodes(stretch, talk.name, options)])
+    groups += [[replace(one, **_apart(options))] for one in trials.tried(fresh, talk.said, talk.name)]
+    safe = tuple(tuple(map(_safe, group)) for group in groups)
+    return Heard(safe, tuple(_said(talk, new, fresh, groups)))
+
+
+def unread(
+    talk: Talk, vault: Vault, count: Callable[[str], int], views: Iterable[str] = ()
+) -> list[list[tuple[Turn, ...]]]:
+    """The stretches of what is new of it."""
+    return list(stretches(windows.cut(_fresh(talk, vault, views)[1], count)))
+
+
+def distilled(new: Iterable[Sequence[Sequence[Turn]]], name: str, distiller: Distiller) -> Drawn:
+    """What a model draws from some stretches, for `heard`. It takes seconds: nothing may be held open meanwhile."""
+    answers = ((stretch, distiller.read([turn for window in stretch for turn in window], name)) for stretch in new)
+    return {_keys(stretch): found for stretch, found in answers if found is not None}
+
+
+def stretches(cut: Sequence[tuple[Turn, ...]]) -> Iterator[list[tuple[Turn, ...]]]:
+    """The windows that are read together: a model is asked once for two."""
+    for start in range(0, len(cut), _TOGETHER):
+        yield list(cut[start : start + _TOGETHER])
+
+
+def _keys(stretch: Iterable[Sequence[Turn]]) -> tuple[str, ...]:
+    return tuple(turn.key for window in stretch for turn in window)
 
 
 def batches(groups: Sequence[Sequence[Request]], size: int) -> Iterator[list[Request]]:
@@ -117,8 +186,9 @@ def batches(groups: Sequence[Sequence[Request]], size: int) -> Iterator[list[Req
         yield batch
 
 
-def _fresh(talk: Talk, new: Sequence[Turn], vault: Vault, shown: Shown) -> list[Turn]:
-    """The new turns without what is stored already: pieces of views, sentences read out of one, whole memories."""
+def _fresh(talk: Talk, vault: Vault, views: Iterable[str]) -> tuple[list[Turn], list[Turn]]:
+    """The new turns; and the same without what is stored: pieces of views, sentences read out of one, memories."""
+    new, shown = turns.new(talk.said, turns.keys(vault.sources(talk.name))), Shown([talk.shown, *views])
     places = {id(message): place for place, message in enumerate(talk.said)}
     known = vault.with_text([text_key(turn.message.text) for turn in new]) if new else {}
     found = []
@@ -133,14 +203,20 @@ def _fresh(talk: Talk, new: Sequence[Turn], vault: Vault, shown: Shown) -> list[
             text = ""
         if text.strip() or one.calls or one.role == TOOL:
             found.append(turn if text == one.text else replace(turn, message=replace(one, text=text)))
-    return found
+    return new, found
 
 
-def _requests(window: Sequence[Turn], name: str, options: Mapping[str, Any]) -> Iterator[Request]:
-    """The episode of a window, and what is drawn from it."""
-    yield from (replace(one, **_apart(options)) for one in gleaning.gleaned(window, name))
-    told = {"kind": "episode", "source": turns.source(name, window), "created": windows.began(window), "whole": True}
-    yield Request(windows.text(window), **{**told, **options})
+def _episodes(stretch: Iterable[Sequence[Turn]], name: str, options: Mapping[str, Any]) -> Iterator[Request]:
+    """The windows themselves, word for word."""
+    for window in stretch:
+        told = {
+            "kind": "episode",
+            "source": turns.source(name, window),
+            "created": windows.began(window),
+            "entities": windows.entities_of(window),
+            "whole": True,
+        }
+        yield Request(windows.text(window), **{**told, **options})
 
 
 def _apart(options: Mapping[str, Any]) -> dict[str, Any]:

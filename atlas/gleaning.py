@@ -142,7 +142,7 @@ def kind_of(sentence: str) -> str:
 
     >>> [kind_of(s) for s in ("I prefer tabs to spaces.", "We decided to use Postgres.", "I moved to Porto yesterday.")]
     ['preference', 'decision', 'fact']
-    >>> [kind_of(s) for s in ("Do you prefer tabs?", "I love that one!", "I might move to Porto.", "That is fine by me.")]
+    >>> [kind_of(s) for s in ("Do you prefer tabs?", "I love that one!", "I might move to Porto.", "That is fine.")]
     ['', '', '', '']
     """
     number = len(sentence.split())

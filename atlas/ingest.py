@@ -62,6 +62,7 @@ class Request:
     trust: str | None = None
     created: str | datetime | None = None
     whole: bool = False
+    entities: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +240,7 @@ def _draft(request: Request, key: str, id: str, now: datetime, taken: Callable[[
         # A chat of last year that is imported today is new here: forgetting must not take it tomorrow.
         "recorded_at": _created(now, now) if now - created > _LATE else None,
         "importance": _importance(request.importance, text, kind),
-        "entities": list(entities(text)),
+        "entities": list(entities(text) if request.entities is None else request.entities),
         "source": request.source,
         "valid_from": _date("valid_from", request.valid_from) or _since(text, kind, created),
         "trust": request.trust,

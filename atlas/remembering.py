@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import groupby, islice
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from atlas import config, conversing, edits, messages, newcomers, overview, tokens, vault
+from atlas import config, conversing, edits, newcomers, overview, tokens, vault
 from atlas.catalog import Catalog
+from atlas.conversing import Conversation, Drawn, Talk
+from atlas.distil import Distiller
 from atlas.errors import UsageError
 from atlas.ingest import Draft, Request, plan_batch
 from atlas.memory import Applied, Change, Record, Scope
@@ -19,6 +22,14 @@ from atlas.purging import PurgingEngine
 T = TypeVar("T")
 
 _BATCH = 500
+
+
+class Completes(Protocol):
+    """A language model: anything that answers a prompt."""
+
+    def complete(self, prompt: str) -> str:
+        """The answer in words; raises Unavailable if there is none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,33 +72,70 @@ class RememberingEngine(PurgingEngine):
         messages: Iterable[Message | Mapping[str, Any]] | None = None,
         conversation: str = "",
         mode: str = "fast",
+        model: Completes | None = None,
         **options: Any,
     ) -> Ingested:
         """Store a text: one memory, or one each for the statements of a list. Options are those of `Request`.
 
         Or what is worth it of a conversation: `messages` are those of any chat interface, `conversation` is its name.
-        The same text, or the same messages, again are duplicates and store nothing.
+        The same text, or messages that are stored, store nothing again. In the mode "fine", `model`, else the one of
+        `llm.model`, draws out what is worth knowing; in "fast", rules do.
         """
         if (text is None) == (messages is None):
             raise UsageError("Give either a text or messages to remember.")
-        if text is not None:
-            return self.ingest_many([Request(text, **options)])
-        return self._ingest_messages(messages or (), conversation, mode, options)
+        if text is None:
+            return self.ingest_conversations([Conversation(messages or (), conversation, options)], mode, model)
+        stored = self.ingest_many([Request(text, **options)])
+        return replace(stored, said=_repeated(stored))
 
-    def _ingest_messages(
-        self, given: Iterable[Message | Mapping[str, Any]], conversation: str, mode: str, options: Mapping[str, Any]
+    def ingest_conversations(
+        self,
+        conversations: Iterable[Conversation],
+        mode: str = "fast",
+        model: Completes | None = None,
+        progress: Callable[[int], None] | None = None,
     ) -> Ingested:
+        """Store many conversations, those of one scope with one commit per 500 memories or so."""
         if mode not in ("fast", "fine"):
             raise UsageError("The mode of an ingest is fast or fine.")
-        talk = conversing.opened(messages.read(given), _named(conversation, options))
-        told = _told(options, self._scope(options.get("scope")))
+        distiller = self._distiller(model) if mode == "fine" else None
+        done: list[Ingested] = []
+        number = 0
+        for bunch in conversing.bunches(map(self._opened, conversations), 2 * _BATCH):
+            done += self._ingest_talks(bunch, distiller)
+            number += len(bunch)
+            if progress:
+                progress(number)
+        stored = _together(done)
+        return replace(stored, said=(*stored.said, *(distiller.said() if distiller else ())))
+
+    def _opened(self, given: Conversation) -> Talk:
+        scope = self._scope(given.options.get("scope"))
+        return conversing.opened(replace(given, options={**given.options, "scope": scope}))
+
+    def _distiller(self, model: Completes | None) -> Distiller:
+        """What asks the model that was given, or the vault's own; without one, it leaves all to the rules."""
+        if model is None and self.config.llm_model:
+            remote = import_module("atlas.models.remote")
+            model = remote.RemoteModel(self.config.llm_model, self.config.llm_api_base)
+        return Distiller(model.complete if model else None, self.config.ingest_model_calls)
+
+    def _ingest_talks(self, talks: Sequence[Talk], distiller: Distiller | None) -> list[Ingested]:
+        """Store what is new of conversations of one scope."""
+        scope = talks[0].scope
+        drawn: list[Drawn] = [{} for _ in talks]
         count = tokens.load(self.config.tokenizer, self.config.root).count
         views = [session.showing for session in list(self._sessions.values())]
+        if distiller:
+            with self._catalog(scope) as catalog:
+                new = [conversing.unread(talk, catalog, count, views) for talk in talks]
+            drawn = [conversing.distilled(some, talk.name, distiller) for some, talk in zip(new, talks, strict=True)]
         with self._hand.lock():
-            with self._catalog(told["scope"]) as catalog:
-                heard = conversing.heard(talk, catalog, count, told, views)
-            done = [self._ingest_batch(batch) for batch in conversing.batches(heard.groups, _BATCH)]
-        return replace(_together(done), said=heard.said)
+            with self._catalog(scope) as catalog:
+                heard = [conversing.heard(t, catalog, count, views, d) for t, d in zip(talks, drawn, strict=True)]
+            groups = [group for one in heard for group in one.groups]
+            done = [self._ingest_batch(batch) for batch in conversing.batches(groups, _BATCH)]
+        return [*done, Ingested((), (), (), Applied(()), tuple(line for one in heard for line in one.said))]
 
     def ingest_many(self, requests: Iterable[Request], progress: Callable[[int, int], None] | None = None) -> Ingested:
         """Store many texts with one commit per 500. Texts of one scope know nothing of those of another."""
@@ -136,14 +184,11 @@ class RememberingEngine(PurgingEngine):
         )
 
 
-def _named(conversation: str, options: Mapping[str, Any]) -> str:
-    """The name of a conversation, behind where it comes from if that is said: each memory names its turns itself."""
-    return "/".join(filter(None, (options.get("source") or "", conversation)))
-
-
-def _told(options: Mapping[str, Any], scope: str) -> dict[str, Any]:
-    """What is said of all memories of a conversation."""
-    return {**{name: value for name, value in options.items() if name != "source"}, "scope": scope}
+def _repeated(stored: Ingested) -> tuple[str, ...]:
+    """What to say where a text was stored already."""
+    if stored.memories or not stored.duplicates:
+        return ()
+    return (f"Nothing was stored: it is stored already, as {', '.join(stored.duplicates)}.",)
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -160,6 +205,7 @@ def _together(done: Sequence[Ingested]) -> Ingested:
         tuple(x for d in done for x in d.duplicates),
         tuple(x for d in done for x in d.per_text),
         _joined([d.applied for d in done if d.applied.paths]),
+        tuple(x for d in done for x in d.said),
     )
 
 
