@@ -5,8 +5,8 @@
 Each dialogue is a scope, each of its sessions a conversation, given as messages with their times, in the fast mode;
 then all of it again, which has to store nothing. A turn is lost if its words are in no memory that names it. A question
 is one search in the scope of its dialogue; recall@k is the share of its evidence turns among the first k hits, averaged
-over questions: `named` counts a turn when a hit names it in its `source`, `in words` when the text of the hit, as it
-was stored, has the words of the turn. Beside it, in the same run, each turn as a memory of its own. Intervals are 95 %, by
+over questions: `named` counts a turn when a hit names it in its `source`, `in words` when the text of the hit, as
+stored, has the words of the turn. Beside it, in the same run, each turn as a memory of its own. Intervals are 95 %, by
 drawing the questions anew.
 """
 

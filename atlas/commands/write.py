@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from atlas import view
 from atlas.commands._door import Door, emit, json_option, outcome, progress, read_text
 from atlas.memory import KINDS, Applied
+
+if TYPE_CHECKING:
+    from atlas.chatfiles import Chat
 
 
 @click.command()
@@ -49,6 +53,10 @@ def init(door: Door, dir: Path | None, as_json: bool) -> int:
 @click.option("--scope", help="The folder of the vault to store below.")
 @click.option("--source", help="Where the text comes from.")
 @click.option("--valid-from", metavar="DATE", help="From when the content holds.")
+@click.option("--messages/--no-messages", default=None, help="The file is a conversation, or is none; seen by itself.")
+@click.option("--conversation", metavar="NAME", help="The name of the conversation; the file's if not given.")
+@click.option("--mode", type=click.Choice(["fast", "fine"]), default="fast",
+              help="Who reads a conversation: rules, or the model of llm.model.")  # fmt: skip
 @json_option
 @click.pass_obj
 def ingest(
@@ -62,19 +70,33 @@ def ingest(
     scope: str | None,
     source: str | None,
     valid_from: str | None,
+    messages: bool | None,
+    conversation: str | None,
+    mode: str,
     as_json: bool,
 ) -> int:
-    """Store a text as memories, in one commit.
+    """Store a text, or a conversation, as memories, in one commit.
 
     TEXT is stored word for word; - reads it from stdin. A list becomes one memory each for its statements. A text that
     is stored already is a duplicate: nothing is stored, and its id is said.
+
+    A file with messages (JSON lines, a JSON array, or an object with "messages") is a conversation: its turns are
+    stored a few at a time, facts, preferences and decisions in them by themselves, and of a conversation that is
+    stored already only what is new.
     """
     content = read_text(text, file)
+    chat = _chat(content, file or "", messages, given=text is None or text == "-", named=conversation)
+    # What nobody said is left to each memory of a conversation.
+    told: dict[str, Any] = {"kind": kind, "label": label, "tags": tag, "importance": importance, "scope": scope, "source": source,
+            "valid_from": valid_from}  # fmt: skip
     with door.engine() as engine:
-        stored = engine.ingest(
-            content, kind=kind, label=label, tags=tag, importance=importance, scope=scope, source=source,
-            valid_from=valid_from,
-        )  # fmt: skip
+        if chat:
+            name = conversation or (Path(file).stem if file and file != "-" else "")
+            told = {key: value for key, value in told.items() if value not in (None, ())}
+            stored = engine.ingest(messages=chat.messages, conversation=name, mode=mode, **told)
+        else:
+            stored = engine.ingest(content, **told)
+    said = (*(chat.said if chat else ()), *stored.said)
     if as_json:
         emit(
             {
@@ -82,15 +104,27 @@ def ingest(
                 "commit": stored.applied.commit,
                 "committed": stored.applied.committed,
                 "duplicates": stored.duplicates,
+                "said": said,
                 "note": stored.applied.note,
             }
         )
     else:
         for memory in stored.memories:
             click.echo(f"{memory.id}  {memory.path}  {memory.label}")
-        for duplicate in stored.duplicates:
+        for duplicate in stored.duplicates if not chat else ():
             door.say(f"Already stored as {duplicate}.")
+    for line in said if chat else ():
+        door.warn(line)
     return outcome(door, stored.applied, as_json=as_json)
+
+
+def _chat(content: str, file: str, wanted: bool | None, *, given: bool, named: str | None) -> Chat | None:
+    """The conversation a command was given; None if it is a text. One that is an argument is, unless it is said."""
+    if wanted is False or not (given or wanted or named):
+        return None
+    from atlas.chatfiles import parse
+
+    return parse(content, "" if file == "-" else file, wanted=bool(wanted or named))
 
 
 @click.command()
