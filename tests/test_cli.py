@@ -152,9 +152,9 @@ def test_json_values_mean_what_they_say(full, git):
     memory = stored["memories"][0]
     assert stored["committed"]
     assert stored["commit"] == git(full, "rev-parse", "HEAD").strip()
-    assert atlas("ingest", PORT, "--json", cwd=full).json == {
-        "memories": [], "commit": "", "committed": False, "duplicates": [memory["id"]], "note": "",
-    }  # fmt: skip
+    again = atlas("ingest", PORT, "--json", cwd=full).json
+    assert again.pop("said") == [f"Nothing was stored: it is stored already, as {memory['id']}."]
+    assert again == {"memories": [], "commit": "", "committed": False, "duplicates": [memory["id"]], "note": ""}
     found = atlas("search", "staging port", "-k", "1", "--json", cwd=full).json
     assert [hit["id"] for hit in found["hits"]] == [memory["id"]]
     assert found["index"] == {"tree": stored["commit"], "fresh": True}

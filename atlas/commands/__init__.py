@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: when its command is used.
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("write", "Make a new vault, or adopt a folder of notes without touching one."),
-    "ingest": ("write", "Store a text as memories, in one commit."),
+    "ingest": ("write", "Store a text, or a conversation, as memories, in one commit."),
     "tag": ("write", "Add tags to a memory, changing nothing else of its file."),
     "adopt": ("write", "Write an id into notes that have none."),
     "feedback": ("write", "Say of a memory that it was of use, or that it is wrong."),

@@ -87,8 +87,10 @@ def ingest(
     content = read_text(text, file)
     chat = _chat(content, file or "", messages, given=text is None or text == "-", named=conversation)
     # What nobody said is left to each memory of a conversation.
-    told: dict[str, Any] = {"kind": kind, "label": label, "tags": tag, "importance": importance, "scope": scope, "source": source,
-            "valid_from": valid_from}  # fmt: skip
+    told: dict[str, Any] = {
+        "kind": kind, "label": label, "tags": tag, "importance": importance, "scope": scope, "source": source,
+        "valid_from": valid_from,
+    }  # fmt: skip
     with door.engine() as engine:
         if chat:
             name = conversation or (Path(file).stem if file and file != "-" else "")
