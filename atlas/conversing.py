@@ -211,6 +211,7 @@ def _episodes(stretch: Iterable[Sequence[Turn]], name: str, options: Mapping[str
     for window in stretch:
         told = {
             "kind": "episode",
+            "label": windows.label(window),
             "source": turns.source(name, window),
             "created": windows.began(window),
             "entities": windows.entities_of(window),

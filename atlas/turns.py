@@ -60,46 +60,53 @@ def new(said: Sequence[Message], stored: frozenset[str]) -> list[Turn]:
     """The messages that no stored key stands for, in order."""
     places = {int(m[1]): m[2] for key in stored if (m := _PLACED.fullmatch(key))}
     nameless = [one for one in said if not one.id]
-    known, last = _known(nameless, places)
-    found, number = [], 0
+    fresh = iter(_new(nameless, places))
+    number = max(places, default=0)
+    found = []
     for one in said:
         if one.id:
-            key, is_new = _safe(one.id), _safe(one.id) not in stored
-        else:
+            if _safe(one.id) not in stored:
+                found.append(Turn(_safe(one.id), one))
+        elif next(fresh):
             number += 1
-            key, is_new = f"{last + number - known}.{_digest(one)}", number > known
-        if is_new:
-            found.append(Turn(key, one))
+            found.append(Turn(f"{number}.{_digest(one)}", one))
     return found
 
 
-def _known(said: Sequence[Message], places: Mapping[int, str]) -> tuple[int, int]:
-    """(how many of the messages are stored, from the first on; the last place that is taken)."""
-    last = max(places, default=0)
+def _new(said: Sequence[Message], places: Mapping[int, str]) -> list[bool]:
+    """Which of some messages without ids are new. What runs along stored places is not, run after run, ever further."""
     digests = [_digest(one) for one in said]
-    best, most = 0, 0
-    for start in range(last):
-        run, weight = _run(digests, said, places, start, last)
-        whole = start == 0 and run == last
-        if weight > most and (weight >= _EVIDENCE or whole):
-            best, most = run, weight
-    return best, last
+    standing: dict[str, list[int]] = {}
+    for place in sorted(places):
+        standing.setdefault(places[place], []).append(place)
+    last, passed, at = max(places, default=0), 0, 0
+    found = [True] * len(said)
+    while at < len(said):
+        best, most, reached = 0, 0, passed
+        for place in standing.get(digests[at], ()):
+            run, weight = _run(digests[at:], said[at:], places, place, last) if place > passed else (0, 0)
+            whole = at == 0 and place == 1 and run == last
+            if weight > most and (weight >= _EVIDENCE or whole):
+                best, most, reached = run, weight, place + run - 1
+        found[at : at + best] = [False] * best
+        at, passed = at + max(best, 1), reached
+    return found
 
 
 def _run(
-    digests: Sequence[str], said: Sequence[Message], places: Mapping[int, str], start: int, last: int
+    digests: Sequence[str], said: Sequence[Message], places: Mapping[int, str], first: int, last: int
 ) -> tuple[int, int]:
-    """How many messages are the stored ones from the place after `start` on, and how many letters those have.
+    """How many messages are the stored ones from a place on, and how many letters those have.
 
     A place that nothing is stored of may be any message: it was passed over, or its memory is gone.
     """
     run, weight = 0, 0
-    for number, digest in enumerate(digests[: last - start], 1):
-        stored = places.get(start + number)
+    for number, digest in enumerate(digests[: last - first + 1]):
+        stored = places.get(first + number)
         if stored is not None and stored != digest:
             break
         if stored is not None:
-            run, weight = number, weight + len(said[number - 1].text) + 1
+            run, weight = number + 1, weight + len(said[number].text) + 1
     return run, weight
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from atlas.messages import ASSISTANT, USER, Message
+from atlas.models import offline
 from atlas.models.entities import MOST, entities, slug_of
 from atlas.turns import Turn
 
@@ -71,6 +72,12 @@ def small_talk(message: Message) -> bool:
 def text(window: Sequence[Turn]) -> str:
     """The text of an episode: each turn a paragraph."""
     return "\n\n".join(turn.line for turn in window)
+
+
+def label(window: Sequence[Turn]) -> str:
+    """Who says what first, small talk apart."""
+    turn = next((turn for turn in window if not small_talk(turn.message)), window[0])
+    return offline.label(f"{turn.message.who}: {offline.label(turn.message.text)}")
 
 
 def entities_of(window: Sequence[Turn]) -> tuple[str, ...]:
