@@ -161,23 +161,14 @@ class Catalog:
         query = f"SELECT n.source FROM listing l JOIN notes n USING (note) WHERE {where} AND starts_with(n.source, ?)"
         return [source for (source,) in self._con.execute(query, [*bound, f"{conversation}#"]).fetchall()]
 
-    def telling(self, words: Sequence[str]) -> list[str]:
-        """Which of these runs of words, in lower case with one space between, stand in a memory of the scope."""
-        wanted = sorted(set(filter(None, words)))
-        if not wanted:
-            return []
+    def passages(self) -> dict[int, int]:
+        """The passages of the scope, by number: the note each is of."""
         where, bound = Filters(self._scope).sql()
-        self._con.register("wanted", {"words": np.array(wanted, dtype=object)})
-        plain = "trim(regexp_replace(lower({}), '[^\\pL\\pN]+', ' ', 'g'))"
-        texts = " UNION ALL ".join(
-            f"SELECT {plain.format(column)} AS text FROM listing l JOIN notes n USING (note) {more} WHERE {where}"
-            for column, more in (("n.label", ""), ("n.summary", ""), ("c.text", "JOIN chunks c USING (note)"))
+        query = (
+            "SELECT c.chunk, c.note FROM chunks c "
+            f"SEMI JOIN (SELECT l.note FROM listing l JOIN notes n USING (note) WHERE {where}) here USING (note)"
         )
-        query = f"SELECT words FROM wanted SEMI JOIN ({texts}) said ON contains(said.text, wanted.words)"
-        try:
-            return [found for (found,) in self._con.execute(query, bound * 3).fetchall()]
-        finally:
-            self._con.unregister("wanted")
+        return dict(self._con.execute(query, bound).fetchall())
 
     def with_entities(self, entities: Sequence[str]) -> list[Card]:
         """Memories Atlas wrote that share any of these entities, in whatever case."""

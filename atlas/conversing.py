@@ -44,8 +44,8 @@ class Vault(Protocol):
         """Which of these texts are stored: text key → id."""
         ...
 
-    def telling(self, words: Sequence[str]) -> Sequence[str]:
-        """Which of these runs of words, as `recalled.plain` has them, stand in a memory."""
+    def saying(self, lines: Iterable[str]) -> Sequence[str]:
+        """The texts of memories that hold all words of one of these lines."""
         ...
 
 
@@ -196,7 +196,7 @@ def _fresh(talk: Talk, vault: Vault, views: Iterable[str]) -> tuple[list[Turn], 
         one = turn.message
         text = one.text
         if places[id(one)] in talk.torn:
-            text = recalled.mended(text, Shown(vault.telling(list(recalled.candidates(text)))))
+            text = recalled.mended(text, Shown(vault.saying(recalled.candidates(text))))
         if one.role == ASSISTANT:
             text = recalled.unrepeated(text, shown)
         if text_key(one.text) in known and len(one.text.split()) >= _FEWEST_WORDS:

@@ -13,6 +13,7 @@ from atlas.catalog import Catalog
 from atlas.conversing import Conversation, Drawn, Talk
 from atlas.distil import Distiller
 from atlas.errors import UsageError
+from atlas.holdings import Holdings
 from atlas.ingest import Draft, Request, plan_batch
 from atlas.memory import Applied, Change, Record, Scope
 from atlas.messages import Message
@@ -127,12 +128,14 @@ class RememberingEngine(PurgingEngine):
         count = tokens.load(self.config.tokenizer, self.config.root).count
         views = [session.showing for session in list(self._sessions.values())]
         if distiller:
-            with self._catalog(scope) as catalog:
-                new = [conversing.unread(talk, catalog, count, views) for talk in talks]
+            with self._index.reader() as reader:
+                held = Holdings(reader, Scope(scope))
+                new = [conversing.unread(talk, held, count, views) for talk in talks]
             drawn = [conversing.distilled(some, talk.name, distiller) for some, talk in zip(new, talks, strict=True)]
         with self._hand.lock():
-            with self._catalog(scope) as catalog:
-                heard = [conversing.heard(t, catalog, count, views, d) for t, d in zip(talks, drawn, strict=True)]
+            with self._index.reader() as reader:
+                held = Holdings(reader, Scope(scope))
+                heard = [conversing.heard(t, held, count, views, d) for t, d in zip(talks, drawn, strict=True)]
             groups = [group for one in heard for group in one.groups]
             done = [self._ingest_batch(batch) for batch in conversing.batches(groups, _BATCH)]
         return [*done, Ingested((), (), (), Applied(()), tuple(line for one in heard for line in one.said))]

@@ -166,7 +166,7 @@ some = st.lists(
 @given(some, st.integers(0, 20))
 @settings(deadline=None)
 def test_a_cut_depends_on_nothing_that_comes_later(messages, number):
-    """The windows of the beginning are those of the whole; the last may go on, and small talk at its end begin another."""
+    """The windows of the beginning are those of the whole; the last may go on, its small talk may begin another."""
     whole, part = cut(messages), cut(messages[:number])
     assert part[:-1] == whole[: max(len(part) - 1, 0)]
     if part:
