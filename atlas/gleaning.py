@@ -65,6 +65,8 @@ _DECISION = re.compile(
 _PLAIN_DECISION = re.compile(
     r"(?:we (?:decided|agreed|chose|settled on)|(?:the )?decision(?: is| was)?:) ", re.IGNORECASE
 )
+#: What is decided by all of them is told as it was said.
+_OURS = re.compile(r"(?:we(?:['’]\w+)? \w+|let['’]?s|(?:the )?decision)\b", re.IGNORECASE)
 _UNSURE = re.compile(
     r"\?|\b(?:if|unless|would|could|might|should|maybe|perhaps|probably|possibly|apparently|thinking (?:of|about)"
     r"|considering|not sure|wonder|guess|suppose|supposed|hope|hoping|wish|almost|nearly|about to|used to)\b",
@@ -180,7 +182,7 @@ def _told(kind: str, sentence: str, who: str, message: Message) -> str:
         return sentence
     plain = _OPENING.sub("", sentence, count=1) if _OPENING.match(sentence) else sentence
     plain = plain[:1].upper() + plain[1:]
-    said = plain if _IMPERATIVE.match(plain) else spoken.of(plain, who)
+    said = plain if _IMPERATIVE.match(plain) or (kind == "decision" and _OURS.match(plain)) else spoken.of(plain, who)
     # What a pattern of `statements` reads is dated by `valid_from`: a date in brackets would hide it.
     return said if statements(said) else spoken.dated(said, message.time)
 

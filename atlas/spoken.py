@@ -14,7 +14,9 @@ from datetime import datetime, timedelta
 from atlas.timewords import Span, spans
 
 #: Words of the one who speaks, and of the one who is spoken to.
-_PERSONS = re.compile(r"\b(?:I|i|me|my|mine|myself|we|us|our|ours|you|your|yours)\b|\b(?:I|you|we)['’]")
+_PERSONS = re.compile(
+    r"\b(?:I|i|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself|[Ww]e|us|[Oo]urs?|[Yy]ou|[Yy]ours?)\b|\b(?:I|[Yy]ou|[Ww]e)['’]"
+)
 _OPENINGS = (
     (re.compile(r"I(?:['’]m| am)(?= )"), "{who} is"),
     (re.compile(r"I(?:['’]ve| have)(?= )"), "{who} has"),

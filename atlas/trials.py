@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from atlas import turns
 from atlas.ingest import Request
@@ -19,8 +20,7 @@ from atlas.turns import Turn
 _ASKED, _ANSWERED = 200, 300
 _FAILED = re.compile(
     r"\s*(?:\W*\b(?:error|exception|traceback|fatal|failed|failure)\b|[\w.]*(?:Error|Exception)\b"
-    r"|.{0,60}\b(?:exit(?:ed)?(?: with)?(?: code| status)?:? [1-9]\d*|command not found|permission denied)\b"
-    r"|\{\s*\"(?:error|exception)\"\s*:\s*(?!null|false|\"\"))",
+    r"|.{0,60}\b(?:exit(?:ed)?(?: with)?(?: code| status)?:? [1-9]\d*|command not found|permission denied)\b)",
     re.IGNORECASE,
 )
 
@@ -47,17 +47,28 @@ def told(call: Call, answer: Message) -> str:
     name = call.name or answer.tool
     if not name:
         return ""
-    failed = answer.failed or bool(_FAILED.match(answer.text))
+    failed = answer.failed or _tells_of_failure(answer.text)
     came = _short(answer.text, _ANSWERED) or "no words"
     return f"{name}: {'failed' if failed else 'worked'}: {_short(_flat(call.arguments), _ASKED)} -> {came}"
 
 
+def _tells_of_failure(text: str) -> bool:
+    """Whether an answer begins as errors do, or is JSON with an error in it."""
+    value = _json(text) if text.lstrip().startswith("{") else None
+    return bool(value.get("error")) if isinstance(value, dict) else bool(_FAILED.match(text))
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _flat(arguments: str) -> str:
     """Arguments in one line, as JSON where they are that."""
-    try:
-        return json.dumps(json.loads(arguments), ensure_ascii=False) if arguments.strip() else "{}"
-    except ValueError:
-        return arguments
+    value = _json(arguments or "{}")
+    return arguments if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _short(text: str, most: int) -> str:
