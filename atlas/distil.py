@@ -98,7 +98,9 @@ class Distiller:
     def said(self) -> Iterator[str]:
         """What was read without the model, and why."""
         for why, number in self._passed.items():
-            stretches = "1 stretch of the conversation was" if number == 1 else f"{number} stretches were"
+            stretches = "1 stretch of the conversation was"
+            if number > 1:
+                stretches = f"{number} stretches of the conversation were"
             yield f"{stretches} read without the model: {why}."
 
     def _asked(self, stretch: Sequence[Turn]) -> tuple[tuple[str, str, tuple[int, ...]], ...] | None:
@@ -110,7 +112,7 @@ class Distiller:
         if found is None:
             return None
         if found.memories is None or (found.problem and not found.memories):
-            self._passed[f"its answer could not be used: {found.problem}"] += 1
+            self._passed["its answer could not be used"] += 1
             return None
         return found.memories
 
@@ -125,7 +127,8 @@ class Distiller:
                 return checked(self._complete(prompt), stretch)
             except Unavailable as err:
                 why = self._failed = f"it does not answer: {str(err).rstrip('.')}"
-        self._passed[why] += ready
+        if ready:
+            self._passed[why] += 1
         return None
 
 

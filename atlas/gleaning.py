@@ -20,7 +20,7 @@ from atlas.turns import Turn
 
 #: A longer message, in characters, was pasted: what stands in it is said by somebody else.
 _PASTED = 2000
-_FEWEST, _MOST = 4, 30
+_FEWEST, _MOST = 3, 30
 #: Fewer steps are no procedure.
 _STEPS = 3
 #: The verbs that a habit is told with.
