@@ -105,6 +105,37 @@ class Catalog:
         finally:
             self._con.unregister("wanted")
 
+    def with_source(self, sources: Sequence[str]) -> dict[str, list[Card]]:
+        """The memories that name one of these as where they come from, by it."""
+        if not sources:
+            return {}
+        self._con.register("wanted", {"source": np.array(sorted(set(sources)), dtype=object)})
+        try:
+            cards = self.cards("n.source IN (SELECT source FROM wanted)")
+            named = dict(self._con.execute(
+                "SELECT l.path, n.source FROM listing l JOIN notes n USING (note) SEMI JOIN wanted USING (source)"
+            ).fetchall())  # fmt: skip
+        finally:
+            self._con.unregister("wanted")
+        found: dict[str, list[Card]] = {}
+        for card in cards:
+            found.setdefault(named[card.path], []).append(card)
+        return found
+
+    def with_blob(self, blobs: Sequence[str]) -> dict[str, list[str]]:
+        """Where these contents lie, by blob id."""
+        if not blobs:
+            return {}
+        self._con.register("wanted", {"blob": np.array(sorted(set(blobs)), dtype=object)})
+        try:
+            cards = self.cards("l.blob IN (SELECT blob FROM wanted)")
+        finally:
+            self._con.unregister("wanted")
+        found: dict[str, list[str]] = {}
+        for card in cards:
+            found.setdefault(card.blob, []).append(card.path)
+        return found
+
     def known(self) -> list[Known]:
         """What every note answers to."""
         where, bound = Filters(self._scope).sql()

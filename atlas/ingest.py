@@ -195,6 +195,16 @@ def plan_batch(
     return replace(plan, per_text=tuple(ids[group[0][0]] for group in by_request))
 
 
+def checked(request: Request) -> tuple[str, ...]:
+    """The text keys of the memories a request makes; raises what storing it would raise: for one of many."""
+    parts = _parts(request)
+    clean_tags(request.tags)
+    _importance(request.importance, "", "note")
+    _created(request.created, datetime.now(UTC))
+    _date("valid_from", request.valid_from)
+    return tuple(key for key, _ in parts)
+
+
 def _parts(request: Request) -> list[tuple[str, Request]]:
     """(text key, request) for every memory in the text. A label of the caller's means one thing, not a list."""
     text = request.text.removeprefix("\ufeff")

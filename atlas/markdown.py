@@ -42,6 +42,7 @@ __all__ = [
     "edit",
     "encode",
     "importance",
+    "joined",
     "original",
     "parse",
     "pinned",
@@ -177,6 +178,15 @@ def compose(*, meta: Mapping[str, Any], label: str, summary: str, detail: str) -
     if not note.readable or set(note.meta) != set(post.metadata):
         raise Unparsable("new memory", 1, "the metadata holds a value that YAML cannot give back")
     return text
+
+
+def joined(meta: Mapping[str, Any], body: str) -> str:
+    """A file of this metadata and this body, character for character; raises Unparsable if YAML cannot hold `meta`."""
+    try:
+        head = _Handler().export(dict(meta))
+    except yaml.YAMLError as error:
+        raise Unparsable("note", 1, f"the metadata cannot be written as YAML: {error}") from error
+    return f"---\n{head}---\n{body}" if head else body
 
 
 def semantic_key(note: Note) -> str:

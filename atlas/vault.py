@@ -7,11 +7,13 @@ import errno
 import hashlib
 import os
 import secrets
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from stat import S_IMODE
+from typing import BinaryIO
 
 from atlas.config import Config
 from atlas.errors import Conflict, NotFound
@@ -96,6 +98,38 @@ def write_elsewhere(place: Path, data: bytes) -> None:
     """Write a file outside the memories (an export), whole or not at all."""
     with _temporary(place, data) as temp:
         temp.replace(place)
+
+
+def made_elsewhere(place: Path, fill: Callable[[BinaryIO], None]) -> None:
+    """Write a file outside the memories that is too large to be held, whole or not at all: `fill` writes it."""
+    temp = place.parent / f"{_temporary_name(place)}-{secrets.token_hex(6)}"
+    try:
+        with temp.open("xb") as file:
+            fill(file)
+            file.flush()
+            os.fsync(file.fileno())
+        temp.replace(place)
+    finally:
+        temp.unlink(missing_ok=True)
+
+
+def folder_elsewhere(place: Path, files: Iterable[tuple[str, bytes]]) -> int:
+    """Make a folder outside the vault that holds these files, whole or not at all; how many. It must not hold any."""
+    temp = place.parent / f"{_temporary_name(place)}-{secrets.token_hex(6)}"
+    count = 0
+    try:
+        temp.mkdir()
+        for path, data in files:
+            target = inside(temp, path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+            count += 1
+        if place.is_dir():
+            place.rmdir()  # fails if somebody has put a file there meanwhile
+        temp.replace(place)
+    finally:
+        shutil.rmtree(temp, ignore_errors=True)
+    return count
 
 
 def sweep(config: Config, changes: Sequence[Change] = ()) -> list[str]:
