@@ -238,7 +238,7 @@ class CarryingEngine(RememberingEngine):
 
     def _write(self, changes: Sequence[Change], verb: str, tally: Tally, *, dry_run: bool = False) -> None:
         """Make the changes that pass the gate, as one commit."""
-        passed, refused = self._hand.sifted(changes) if changes else ([], [])
+        passed, refused = self._sifted(changes)
         tally.findings += refused
         tally.imported += len(passed)
         if passed and not dry_run:
@@ -247,6 +247,18 @@ class CarryingEngine(RememberingEngine):
             )
             record = Record("import", subject, actor=self.config.actor)
             tally.applied.append(self._hand.apply(passed, record))
+
+    def _sifted(self, changes: Sequence[Change]) -> tuple[Sequence[Change], Sequence[Finding]]:
+        """The changes that pass the gate. All at once, and one by one only where one does not: that takes 2 ms each."""
+        if not changes:
+            return (), ()
+        try:
+            with self._index.reader() as reader:
+                return self._hand.checked(changes, reader).changes, ()
+        except FATAL:
+            raise
+        except AtlasError:
+            return self._hand.sifted(changes)
 
     @staticmethod
     def _count(done: Ingested, tally: Tally) -> None:

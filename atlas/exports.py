@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from atlas import markdown
 from atlas.bundle import Item
-from atlas.errors import NotText, Unparsable, UsageError
+from atlas.errors import NotText, UsageError
 
 #: Keys of the metadata that stand beside it too, under their own name, where they are there.
 _SHOWN = ("created", "updated", "importance", "source", "trust", "valid_from", "valid_to", "entities", "aliases")
@@ -33,16 +33,16 @@ def write_json(items: Iterable[Item], stream: BinaryIO) -> None:
 def record(item: Item) -> dict[str, Any]:
     """One memory as plain values. `detail` is its whole body, `links` the names it leads to.
 
-    Its file can be made again of `meta` and `detail`; where it cannot, `file` has it whole.
+    `frontmatter` is its metadata as it was typed, which `meta` has as values: with `detail` it is the file again.
     """
     try:
         text = markdown.decode(item.data).text
     except NotText:
         return {"id": item.id, "path": item.path, "label": "", "summary": "", "detail": "", "kind": "note", "tags": [],
-                "links": [], "meta": {}, "unreadable": "it is not text"}  # fmt: skip
+                "links": [], "meta": {}, "frontmatter": "", "unreadable": "it is not text"}  # fmt: skip
     note = markdown.parse(text, item.path)
-    meta = dict(note.meta) if note.readable else {}
-    found = {
+    meta = dict(note.meta)
+    return {
         "id": item.id,
         "path": item.path,
         "label": note.title,
@@ -53,18 +53,8 @@ def record(item: Item) -> dict[str, Any]:
         **{key: meta[key] for key in _SHOWN if meta.get(key) not in (None, "", [])},
         "links": list(dict.fromkeys(markdown.targets(note))),
         "meta": meta,
+        "frontmatter": note.head,
     }
-    return found if _gives_back(meta, note) else {**found, "file": text}
-
-
-def _gives_back(meta: Mapping[str, Any], note: markdown.Note) -> bool:
-    if not note.readable or bool(note.head) != bool(meta):
-        return False
-    try:
-        again = markdown.parse(markdown.joined(meta, note.body), "")
-    except Unparsable:
-        return False
-    return again.readable and dict(again.meta) == dict(meta) and again.body == note.body
 
 
 def write_zip(items: Iterable[Item], stream: BinaryIO) -> None:

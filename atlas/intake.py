@@ -224,12 +224,18 @@ class Ground:
 def placed(files: Sequence[File], ground: Ground, tally: Tally, *, overwrite: bool) -> list[Change]:
     """The files that are to be written; those that are here, cannot be or must not be go to the tally."""
     changes: dict[str, Change] = {}
-    for file in files:
+    claimed: set[str] = set()
+    for file in sorted(
+        files, key=lambda one: (len(one.path), one.path)
+    ):  # of two with one id, the copy's name is longer
         try:
-            change, reason = _placed(file, ground, overwrite=overwrite)
+            change, reason, id = _placed(file, ground, overwrite=overwrite)
+            if change and id in claimed:
+                raise DuplicateId(id, [])
         except AtlasError as err:
             tally.leave(file.path, reason_of(err), "refused")
             continue
+        claimed |= {id} - {""}
         if change is None or change.path in changes:
             tally.leave(file.path, reason or TWICE, "here" if reason in (HERE, DIFFERS) else "skipped")
         else:
@@ -237,16 +243,21 @@ def placed(files: Sequence[File], ground: Ground, tally: Tally, *, overwrite: bo
     return list(changes.values())
 
 
-def _placed(file: File, ground: Ground, *, overwrite: bool) -> tuple[Change | None, str]:
-    """The change for one file, or None and why not."""
+def _placed(file: File, ground: Ground, *, overwrite: bool) -> tuple[Change | None, str, str]:
+    """The change for one file, or None and why not; and the id that is written in it."""
     if len(file.data) > ground.most:
-        return None, "it is larger than `vault.max_note_bytes`"
+        return None, "it is larger than `vault.max_note_bytes`", ""
     check_path(file.path, existing=ground.read(file.path) is not None)
     text = markdown.decode(file.data).text
     for line, kind in find_secrets(text):
         raise SecretFound(file.path, line, kind)
-    id = markdown.parse(text, file.path).meta.get("id", "")
-    path = (ground.owner(id) if isinstance(id, str) and id else "") or file.path
+    written = markdown.parse(text, file.path).meta.get("id")
+    id = written if isinstance(written, str) else ""
+    change, reason = _into(ground, file, (ground.owner(id) if id else "") or file.path, overwrite=overwrite)
+    return change, reason, id
+
+
+def _into(ground: Ground, file: File, path: str, *, overwrite: bool) -> tuple[Change | None, str]:
     there = ground.read(path)
     if there == file.data:
         return None, HERE

@@ -144,6 +144,14 @@ def test_nothing_is_written_outside_or_over_what_is_there(tmp_path, vault):
     assert "AKIA" not in str(done)
 
 
+def test_two_notes_with_one_id_do_not_stop_the_others(tmp_path, vault):
+    note = b"---\nid: 01JDXK3Q8ZV5T9W2M4N6P8R0S1\n---\n# One\n"
+    place = fill(tmp_path / "Notes", {"a.md": note, "a copy.md": note + b"more\n", "c.md": b"# C\n"})
+    done = bring(vault, place)
+    assert contents(vault, "Notes").keys() == {"a.md", "c.md"}
+    assert {s["path"]: s["reason"] for s in done["skipped"]} == {"Notes/a copy.md": "its id is used by another memory"}
+
+
 def test_an_archive_that_reaches_out_is_kept_in(tmp_path, vault):
     place = zipped(tmp_path / "n.zip", {"../out.md": b"x", "/abs.md": b"x", "a/../../b.md": b"x", "C:\\c.md": b"x",
                                         ".git/hooks/x.md": b"x", "ok.md": b"# Fine\n"})  # fmt: skip

@@ -1,7 +1,4 @@
-"""What `atlas export --format json` writes: an array of memories, each with its path, metadata and text in plain JSON.
-
-`file` has the whole file where metadata and text alone would not give it back.
-"""
+"""What `atlas export --format json` writes: an array of memories, each with its path, metadata and text."""
 
 from __future__ import annotations
 
@@ -32,15 +29,17 @@ def read(given: Given) -> Iterator[Found | Skipped]:
 
 
 def _file(record: Mapping[str, Any], what: str) -> Found | Skipped:
-    path, text = record.get("path"), record.get("file")
+    """The file a memory was: its metadata as it was typed, unless somebody has changed what it says since."""
+    path, detail, meta, head = (record.get(key) for key in ("path", "detail", "meta", "frontmatter"))
     if not isinstance(path, str) or not path:
         return Skipped(what, "it has no path")
-    if not isinstance(text, str):
-        meta, detail = record.get("meta"), record.get("detail")
-        if not isinstance(meta, dict) or not isinstance(detail, str):
-            return Skipped(path, "it has no text (`detail`) or no metadata (`meta`)")
-        try:
-            text = markdown.joined(meta, detail)
-        except AtlasError as err:
-            return Skipped(path, str(err))
+    if record.get("unreadable"):
+        return Skipped(path, "it was not text")
+    if not isinstance(detail, str) or not isinstance(meta, dict):
+        return Skipped(path, "it has no text (`detail`) or no metadata (`meta`)")
+    try:
+        typed = isinstance(head, str) and dict(markdown.parse(head + detail, path).meta) == meta
+        text = f"{head}{detail}" if typed else markdown.joined(meta, detail)
+    except AtlasError as err:
+        return Skipped(path, str(err))
     return File(path, text.encode("utf-8", "replace"), placed=True)
