@@ -11,6 +11,7 @@ from typing import cast
 from atlas import bundle, config, exports, importers, intake, vault
 from atlas.bundle import HERE
 from atlas.catalog import Card
+from atlas.conversing import Conversation
 from atlas.errors import AtlasError, UsageError
 from atlas.importers import File, Skipped, Talk
 from atlas.importers.given import Given, opened
@@ -141,21 +142,32 @@ class CarryingEngine(RememberingEngine):
     # ------------------------------------------------------- conversations
 
     def _take_talks(self, talks: Sequence[Talk], wish: _Wish, tally: Tally) -> None:
-        for talk in talks:
-            clean = intake.without_secrets(talk, tally)
-            if wish.dry_run:
-                continue
-            options = {"trust": "untrusted"} if wish.untrusted else {}
-            try:
-                done = self.ingest(messages=clean.messages, conversation=clean.name, scope=wish.scope, **options)
-            except FATAL:
-                raise
-            except AtlasError as err:
-                tally.leave(talk.name, intake.reason_of(err), "refused")
-                continue
-            self._count(done, tally)
-            if not done.memories:
-                tally.leave(talk.name, HERE if done.duplicates else "there was nothing in it to keep", "here")
+        if wish.dry_run:
+            return
+        names = [talk.name for talk in talks]
+        options = {"scope": wish.scope, **({"trust": "untrusted"} if wish.untrusted else {})}
+        before = self._threads(names, wish)
+        try:
+            done = self.ingest_conversations(Conversation(talk.messages, talk.name, options) for talk in talks)
+        except FATAL:
+            raise
+        except AtlasError as err:
+            if len(talks) == 1:
+                tally.leave(names[0], intake.reason_of(err), "refused")
+                return
+            for half in (talks[: len(talks) // 2], talks[len(talks) // 2 :]):
+                self._take_talks(half, wish, tally)
+            return
+        self._count(done, tally)
+        tally.hear(done.said)
+        after = self._threads(names, wish)
+        for name in names:
+            if after.get(name, 0) == before.get(name, 0):
+                tally.leave(name, HERE if name in after else intake.EMPTY, "here")
+
+    def _threads(self, names: Sequence[str], wish: _Wish) -> dict[str, int]:
+        with self._catalog(wish.scope) as catalog:
+            return catalog.threads(names)
 
     # ------------------------------------------------------------- records
 

@@ -122,6 +122,22 @@ class Catalog:
             found.setdefault(named[card.path], []).append(card)
         return found
 
+    def threads(self, names: Sequence[str]) -> dict[str, int]:
+        """How many memories come from each of these conversations: those whose source is its name, `#`, and more."""
+        if not names:
+            return {}
+        where, bound = Filters(self._scope).sql()
+        self._con.register("wanted", {"thread": np.array(sorted(set(names)), dtype=object)})
+        query = (
+            "SELECT thread, count(*) FROM (SELECT split_part(n.source, '#', 1) AS thread FROM listing l "
+            f"JOIN notes n USING (note) WHERE {where} AND contains(n.source, '#')) "
+            "SEMI JOIN wanted USING (thread) GROUP BY 1"
+        )
+        try:
+            return dict(self._con.execute(query, bound).fetchall())
+        finally:
+            self._con.unregister("wanted")
+
     def with_blob(self, blobs: Sequence[str]) -> dict[str, list[str]]:
         """Where these contents lie, by blob id."""
         if not blobs:

@@ -14,7 +14,7 @@ from typing import Any
 from atlas import markdown
 from atlas.bundle import HERE
 from atlas.catalog import Card
-from atlas.credentials import find_secrets, masked
+from atlas.credentials import find_secrets
 from atlas.errors import (
     AtlasError,
     Conflict,
@@ -30,11 +30,10 @@ from atlas.errors import (
 from atlas.importers import File, Found, Skipped, Talk
 from atlas.ingest import Request, checked, plan_batch
 from atlas.memory import Applied, Change, Finding
-from atlas.messages import Message
 from atlas.paths import check_path
 from atlas.survey import blob_id, text_id
 
-#: Records, files and messages that are planned, written and committed together.
+#: Records and files that are planned, written and committed together; of messages twice as many.
 BATCH = 500
 #: Bytes of files that are held at once.
 MOST_HELD = 32_000_000
@@ -42,6 +41,7 @@ MOST_HELD = 32_000_000
 NAMED = 3
 
 DIFFERS = "another text of it is here: `--mode overwrite` replaces that"
+EMPTY = "nothing in it is worth keeping: greetings and thanks alone"
 TWICE = "it stands in the export twice"
 #: What says that the vault cannot be written to, not that one record is bad.
 FATAL = (Conflict, GitRefused, NotCommitted, Unavailable)
@@ -91,6 +91,12 @@ class Tally:
             self.findings += [Finding(skipped.what, 0, "skipped", skipped.reason)]
             self.remarks.append(skipped)
 
+    def hear(self, said: Iterable[str]) -> None:
+        """Count what storing conversations has to say; that nothing was new is told of each by itself."""
+        for line in said:
+            if not line.startswith("Nothing was stored"):
+                self.remarks.append(Skipped(self.source, line.rstrip("."), kept=True))
+
     def report(self) -> Report:
         """What was met, reasons with the most things first."""
         grouped: dict[tuple[str, bool], list[Skipped]] = {}
@@ -137,7 +143,7 @@ def batches(found: Iterable[Found | Skipped], tally: Tally) -> Iterator[list[Fou
 def _weight(one: Found) -> int:
     """In millionths of a batch."""
     if isinstance(one, Talk):
-        return len(one.messages) * (1_000_000 // BATCH)
+        return len(one.messages) * (500_000 // BATCH)
     size = len(one.data) if isinstance(one, File) else len(one.text)
     return size * 1_000_000 // MOST_HELD
 
@@ -178,28 +184,6 @@ def replacing(request: Request, card: Card, data: bytes, now: datetime) -> Chang
                       related=lambda _: [], total=0)  # fmt: skip
     draft = plan.drafts[0]
     return Change(card.path, draft.data, blob_id(data), card.id, draft.label)
-
-
-def without_secrets(talk: Talk, tally: Tally) -> Talk:
-    """The conversation with credentials blotted out: one pasted key must not cost the rest of it."""
-    messages, found = [], 0
-    for message in talk.messages:
-        clean, count = _masked(message)
-        messages.append(clean)
-        found += count
-    if not found:
-        return talk
-    tally.remark(Skipped(talk.name, "credentials in it are blotted out", found, kept=True))
-    return replace(talk, messages=tuple(messages))
-
-
-def _masked(message: Message) -> tuple[Message, int]:
-    text, found = masked(message.text)
-    calls = [(call, *masked(call.arguments)) for call in message.calls]
-    count = len(found) + sum(len(more) for _, _, more in calls)
-    if not count:
-        return message, 0
-    return replace(message, text=text, calls=tuple(replace(c, arguments=said) for c, said, _ in calls)), count
 
 
 # --------------------------------------------------------------------- files

@@ -183,7 +183,7 @@ def test_a_pasted_key_is_blotted_out_and_said(tmp_path):
     talk = gpt_line("c1", [f"My key is {key} and the heron nests at the mill.", "Noted."])
     said = atlas("import", str(write_json(tmp_path / "c.json", [talk])), cwd=vault)
     assert said.code == 0
-    assert "blotted out" in said.err
+    assert "A secret was masked in what was said: AWS Access Key" in said.err
     assert key not in said.err + said.out + "".join(memories(vault).values())
     assert "heron nests at the mill" in "".join(memories(vault).values())
 
