@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from atlas import bundle, config, exports, importers, intake, vault
+from atlas import bundle, config, conversing, exports, importers, intake, tokens, vault
 from atlas.bundle import HERE
 from atlas.catalog import Card
 from atlas.conversing import Conversation
@@ -135,20 +135,22 @@ class CarryingEngine(RememberingEngine):
         else:
             files = cast("Sequence[File]", batch)
             if files[0].placed:
-                self._take_placed([bundle.Item(one.path, "", one.data) for one in files], wish, tally)
+                self._take_placed([bundle.Item(one.path, one.id, one.data) for one in files], wish, tally)
             else:
                 self._take_files([replace(one, path=wish.prefix + one.path) for one in files], wish, tally)
 
     # ------------------------------------------------------- conversations
 
     def _take_talks(self, talks: Sequence[Talk], wish: _Wish, tally: Tally) -> None:
+        options = {"scope": wish.scope, **({"trust": "untrusted"} if wish.untrusted else {})}
+        asked = [Conversation(talk.messages, talk.name, options) for talk in talks]
         if wish.dry_run:
+            tally.imported += self._worth_keeping(asked, wish)
             return
         names = [talk.name for talk in talks]
-        options = {"scope": wish.scope, **({"trust": "untrusted"} if wish.untrusted else {})}
         before = self._threads(names, wish)
         try:
-            done = self.ingest_conversations(Conversation(talk.messages, talk.name, options) for talk in talks)
+            done = self.ingest_conversations(asked)
         except FATAL:
             raise
         except AtlasError as err:
@@ -165,6 +167,13 @@ class CarryingEngine(RememberingEngine):
             if after.get(name, 0) == before.get(name, 0):
                 tally.leave(name, HERE if name in after else intake.EMPTY, "here")
 
+    def _worth_keeping(self, asked: Sequence[Conversation], wish: _Wish) -> int:
+        """How many memories would be made of these conversations."""
+        count = tokens.load(self.config.tokenizer, self.config.root).count
+        with self._catalog(wish.scope) as catalog:
+            heard = [conversing.heard(conversing.opened(one), catalog, count) for one in asked]
+        return sum(len(group) for one in heard for group in one.groups)
+
     def _threads(self, names: Sequence[str], wish: _Wish) -> dict[str, int]:
         with self._catalog(wish.scope) as catalog:
             return catalog.threads(names)
@@ -180,26 +189,28 @@ class CarryingEngine(RememberingEngine):
             if wish.dry_run:
                 tally.imported += len(fresh) + len(changed)
                 return
-            for done in self._stored(fresh, tally):
-                self._count(done, tally)
-                tally.findings += [Finding(id, 0, "here", HERE) for id in done.duplicates]
+            self._store(fresh, tally)
             self._replace(changed, tally)
 
-    def _stored(self, requests: Sequence[Request], tally: Tally) -> Iterator[Ingested]:
-        """The records stored together; where one of them is refused after all, the others without it."""
-        if not requests:
-            return
+    def _store(self, requests: Sequence[Request], tally: Tally) -> None:
+        """Store the records together; where one of them is refused after all, the others without it."""
         try:
-            yield self.ingest_many(requests)
+            done = self.ingest_many(requests)
         except FATAL:
             raise
         except AtlasError as err:
             if len(requests) == 1:
-                tally.leave(requests[0].source or requests[0].text[:40], intake.reason_of(err), "refused")
+                tally.leave(intake.name_of(requests[0]), intake.reason_of(err), "refused")
                 return
-            half = len(requests) // 2
-            yield from self._stored(requests[:half], tally)
-            yield from self._stored(requests[half:], tally)
+            for half in (requests[: len(requests) // 2], requests[len(requests) // 2 :]):
+                self._store(half, tally)
+            return
+        self._count(done, tally)
+        new = {memory.id for memory in done.memories}
+        for request, id in zip(requests, done.per_text, strict=True):
+            if id not in new:
+                tally.leave(intake.name_of(request), HERE, "here")
+            new.discard(id)
 
     def _replace(self, changed: Sequence[tuple[Request, Card]], tally: Tally) -> None:
         now = config.now()
@@ -210,7 +221,7 @@ class CarryingEngine(RememberingEngine):
 
     def _take_files(self, files: Sequence[File], wish: _Wish, tally: Tally) -> None:
         with self._hand.lock():
-            with self._catalog("") as catalog:
+            with self._catalog() as catalog:
                 ground = Ground(
                     read=self._read_or_none,
                     taken=vault.names_taken(self.config),
@@ -225,13 +236,12 @@ class CarryingEngine(RememberingEngine):
 
     def _take_placed(self, items: Sequence[bundle.Item], wish: _Wish, tally: Tally) -> None:
         """Memories of a vault, to the paths they had there."""
-        files = [File(wish.moved + item.path, item.data, placed=True) for item in items]
-        ids = {file.path: item.id for file, item in zip(files, items, strict=True)}
+        files = [File(wish.moved + item.path, item.data, placed=True, id=item.id) for item in items]
         tally.found = max(tally.found, len(items))
         with self._hand.lock():
             with self._catalog() as catalog:
                 plan = bundle.plan(
-                    [bundle.Item(one.path, ids[one.path], one.data) for one in self._marked(files, wish, tally)],
+                    [bundle.Item(one.path, one.id, one.data) for one in self._marked(files, wish, tally)],
                     overwrite=wish.overwrite,
                     by_id=catalog.owner,
                     read=self._read_or_none,

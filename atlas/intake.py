@@ -157,7 +157,7 @@ def told_apart(
     """The records that are new, and those that replace the memory they once became; the others go to the tally."""
     fresh, changed = [], []
     for request in requests:
-        name = request.source or request.text[:40]
+        name = name_of(request)
         try:
             keys = checked(request)
         except AtlasError as err:
@@ -176,6 +176,11 @@ def told_apart(
         else:
             tally.leave(name, DIFFERS, "here")
     return fresh, changed
+
+
+def name_of(request: Request) -> str:
+    """What a record is called in the report."""
+    return request.source or request.text[:40]
 
 
 def replacing(request: Request, card: Card, data: bytes, now: datetime) -> Change:

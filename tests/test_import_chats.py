@@ -157,11 +157,13 @@ def test_chatgpt_twice_stores_nothing_and_a_longer_export_only_what_is_new(tmp_p
     vault = new_vault(tmp_path / "vault")
     first = [gpt_line("c1", ["Which port does the heron service use?", "It listens on 5433."])]
     place = write_json(tmp_path / "conversations.json", first)
+    planned = atlas("import", str(place), "--dry-run", "--json", cwd=vault).json
+    assert (planned["report"]["found"], memories(vault)) == (1, {})
     said = atlas("import", str(place), "--json", cwd=vault)
     assert said.code == 0, said.err
     assert said.json["report"]["source"] == "chatgpt"
     count = said.json["imported"]
-    assert count >= 1
+    assert count == planned["imported"] >= 1
     stored = memories(vault)
     assert any("5433" in text and "chatgpt/c1#" in text and "2026-01-01" in text for text in stored.values())
     head = git(vault, "rev-parse", "HEAD")

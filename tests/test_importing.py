@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import zipfile
 from types import ModuleType
@@ -89,6 +90,13 @@ def test_a_damaged_member_costs_only_itself(tmp_path):
     said = atlas("import", str(tmp_path / "cut.zip"), cwd=vault)
     assert said.code == 2
     assert said.sentence
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    said = atlas("import", str(tmp_path / "pipe"), cwd=new_vault(tmp_path / "vault"))
+    assert said.code == 2
+    assert "save it as a file" in said.sentence
 
 
 def test_names_in_an_archive_are_read_as_they_were_meant(tmp_path):

@@ -48,11 +48,12 @@ class Talk:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A Markdown file. `path` is below the folder it is imported into, or (`placed`) where it lay in a vault."""
+    """A Markdown file. `path` is below the folder it is imported into; of a vault (`placed`) where it lay, as `id`."""
 
     path: str
     data: bytes
     placed: bool = False
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

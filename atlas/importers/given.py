@@ -160,9 +160,11 @@ def opened(place: Path, columns: Mapping[str, str] | None = None) -> Iterator[Gi
         _walk(place, "", found)
         yield Given(place, dict(sorted(found.files.items())), frozenset(found.hidden), tuple(found.skipped), named,
                     lambda name: (place / name).open("rb"))  # fmt: skip
-    elif zipfile.is_zipfile(place):
+    elif place.is_file() and zipfile.is_zipfile(place):
         with _archive(place) as archive:
             yield _unpacked(place, archive, named)
+    elif not S_ISREG(place.stat().st_mode):
+        raise UsageError(f"{place} is no file that can be read twice: save it as a file, and import that.")
     else:
         yield Given(place, {place.name: place.stat().st_size}, frozenset(), (), named, lambda _: place.open("rb"), True)
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from atlas import markdown
 from atlas.importers import File, Found, Skipped
 from atlas.importers.given import Given
-from atlas.importers.notes import files, keyed, meta_of, names, word
+from atlas.importers.notes import SAMPLE, files, keyed, names, word
 
 NAME = "letta"
 
 #: Kept by Letta itself: a drawing of the tree.
 _GENERATED = frozenset({"memory_filesystem.md", "system/memory_filesystem.md"})
-_INDEX = "MEMORY.md"
+_INDEX, _CONFIG = "MEMORY.md", ".memfs.config.json"
 
 
 def detect(given: Given) -> bool:
@@ -26,12 +27,10 @@ def detect(given: Given) -> bool:
         return False
     root = _root(given)
     blocks = [name for name in names(given) if name.startswith(f"{root}system/") and name not in _GENERATED]
-    if not blocks and root + _INDEX in given.files:
+    if not blocks and root + _INDEX in given.files and (_CONFIG in given.hidden or _described(given, root + _INDEX)):
         blocks = [name for name in names(given) if "/" not in name.removeprefix(root)]
-    described = [
-        name for name in blocks[:40] if word(meta_of(File(name, given.head(name).encode())).get("description"))
-    ]
-    return bool(described) and len(described) * 2 >= len(blocks[:40])
+    described = [name for name in blocks[:SAMPLE] if _described(given, name)]
+    return bool(described) and len(described) * 2 >= len(blocks[:SAMPLE])
 
 
 def read(given: Given) -> Iterator[Found | Skipped]:
@@ -44,6 +43,10 @@ def read(given: Given) -> Iterator[Found | Skipped]:
             yield Skipped(found.path, "it is a list that Letta keeps itself")
         else:
             yield from _block(found, found.path.removeprefix(root), newer=newer)
+
+
+def _described(given: Given, name: str) -> bool:
+    return bool(word(markdown.parse(given.head(name), name).meta.get("description")))
 
 
 def _root(given: Given) -> str:

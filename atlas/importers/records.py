@@ -13,6 +13,7 @@ from atlas.importers.given import Given
 from atlas.importers.jsons import moment, text_of
 from atlas.ingest import Request
 from atlas.markdown import text_key
+from atlas.memory import HUB
 
 #: The names a field goes by, the surest first, as `_plain` writes them. The first that has a value counts.
 FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -47,7 +48,7 @@ def requests(record: Mapping[str, Any], given: Given, what: str) -> Iterator[Req
     valid = moment(values["valid_from"])
     yield Request(
         text,
-        kind=kind if _KIND.fullmatch(kind) else None,
+        kind=kind if _KIND.fullmatch(kind) and kind != HUB else None,
         label=text_of(values["label"]) or None,
         tags=tags(values["tags"]),
         importance=_importance(values["importance"]),
