@@ -123,15 +123,14 @@ class Catalog:
         return found
 
     def threads(self, names: Sequence[str]) -> dict[str, int]:
-        """How many memories come from each of these conversations: those whose source is its name, `#`, and more."""
+        """How many memories come from each of these conversations: those whose source is its name, up to a `#`."""
         if not names:
             return {}
         where, bound = Filters(self._scope).sql()
         self._con.register("wanted", {"thread": np.array(sorted(set(names)), dtype=object)})
         query = (
-            "SELECT thread, count(*) FROM (SELECT split_part(n.source, '#', 1) AS thread FROM listing l "
-            f"JOIN notes n USING (note) WHERE {where} AND contains(n.source, '#')) "
-            "SEMI JOIN wanted USING (thread) GROUP BY 1"
+            "SELECT thread, count(*) FROM (SELECT split_part(n.source, '#', 1) AS thread "
+            f"FROM listing l JOIN notes n USING (note) WHERE {where}) SEMI JOIN wanted USING (thread) GROUP BY 1"
         )
         try:
             return dict(self._con.execute(query, bound).fetchall())

@@ -236,7 +236,10 @@ def _placed(file: File, ground: Ground, *, overwrite: bool) -> tuple[Change | No
     """The change for one file, or None and why not; and the id that is written in it."""
     if len(file.data) > ground.most:
         return None, "it is larger than `vault.max_note_bytes`", ""
-    check_path(file.path, existing=ground.read(file.path) is not None)
+    there = ground.read(file.path)
+    if there == file.data:
+        return None, HERE, ""
+    check_path(file.path, existing=there is not None)
     text = markdown.decode(file.data).text
     for line, kind in find_secrets(text):
         raise SecretFound(file.path, line, kind)

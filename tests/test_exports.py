@@ -12,7 +12,7 @@ from shell import atlas, new_vault
 from support import ODD_NAMES, write
 from test_bundle import ID, NOTES, contents, filled
 
-from atlas import MemoryEngine, exports, importers, markdown
+from atlas import MemoryEngine, exports, importers, markdown, vault
 from atlas.bundle import Item
 from atlas.importers import File
 from atlas.importers.given import opened
@@ -27,12 +27,12 @@ def meant(data: bytes, path: str):
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     """A vault of odd notes and of some that Atlas made."""
-    vault = filled(tmp_path_factory.mktemp("out") / "source", NOTES)
-    with MemoryEngine(vault) as engine:
+    place = filled(tmp_path_factory.mktemp("out") / "source", NOTES)
+    with MemoryEngine(place) as engine:
         engine.ingest(
             "We decided that staging listens on 5433: " + "the reason is long. " * 40, tags=["a/b"], kind="decision"
         )
-    return vault
+    return place
 
 
 def test_json_is_an_array_any_program_reads(source, tmp_path):
@@ -100,13 +100,20 @@ def test_no_folder_with_files_in_it_is_written_into(source, tmp_path):
     assert folder.code == 2
 
 
+def test_a_folder_that_is_filled_meanwhile_is_left_alone(tmp_path):
+    write(tmp_path, "out/mine.txt", "mine")
+    with pytest.raises(OSError, match="not empty"):
+        vault.folder_elsewhere(tmp_path / "out", [("a.md", b"# A\n")])
+    assert [p.name for p in tmp_path.rglob("*")] == ["out", "mine.txt"]
+
+
 def test_odd_names_go_out_and_come_back(tmp_path):
     names = [name for name in ODD_NAMES if "\udce9" not in name]
-    vault = filled(tmp_path / "vault", {name: f"# {n}\n".encode() for n, name in enumerate(names)})
+    place = filled(tmp_path / "vault", {name: f"# {n}\n".encode() for n, name in enumerate(names)})
     for form, file in [("markdown", "out"), ("markdown", "out.zip"), ("json", "out.json")]:
-        assert atlas("export", str(tmp_path / file), "--format", form, cwd=vault).code == 0
-    assert contents(tmp_path / "out") == contents(vault)
-    assert [one["path"] for one in json.loads((tmp_path / "out.json").read_bytes())] == sorted(contents(vault))
+        assert atlas("export", str(tmp_path / file), "--format", form, cwd=place).code == 0
+    assert contents(tmp_path / "out") == contents(place)
+    assert [one["path"] for one in json.loads((tmp_path / "out.json").read_bytes())] == sorted(contents(place))
 
 
 @pytest.mark.parametrize("path", ["../out.md", "/etc/x.md", ".git/hooks/x.md", "x.txt", "", 7, None])

@@ -111,6 +111,9 @@ def test_what_was_edited_or_moved_here_stays(tmp_path, vault):
         b"# New\n",
     )
     assert "deep/Boiler.md" not in now
+    fill(place, {"The same.md": b"# New\n"})
+    assert bring(vault, place)["imported"] == 1
+    assert contents(vault, "Notes")["The same.md"] == b"# New\n"
     bring(vault, place, "--mode", "overwrite")
     assert contents(vault, "Notes")["Home.md"] == OBSIDIAN["Home.md"]
     assert atlas("undo", cwd=vault).code == 0
@@ -268,6 +271,7 @@ def test_logseq_pages_and_journals(tmp_path, vault):
         "pages/Home___Boiler.md": page,
         "pages/Mill%2FWheel.md": b"- turns\n",
         "pages/plain.md": b"- just text with a:: in it\n",
+        "pages/both.md": b"---\ntitle: Mine\npinned: true\n---\ntitle:: Theirs\ntags:: x\n",
         "journals/2026_05_03.md": b"- met Ana\r\n",
         "journals/2026_13_40.md": b"- no day\n",
         "logseq/config.edn": b"{}",
@@ -284,12 +288,14 @@ def test_logseq_pages_and_journals(tmp_path, vault):
     assert boiler.body.encode() == page
     assert markdown.parse(notes["pages/Mill%2FWheel.md"].decode(), "").title == "Mill/Wheel"
     assert notes["pages/plain.md"] == files["pages/plain.md"]
+    both = markdown.parse(notes["pages/both.md"].decode(), "")
+    assert (both.title, both.tags, both.meta["pinned"]) == ("Mine", ("x",), "true")
     day = markdown.parse(notes["journals/2026_05_03.md"].decode(), "")
     assert (day.meta["created"], day.aliases, day.body) == ("2026-05-03", ("May 3rd, 2026",), "- met Ana\r\n")
     assert notes["journals/2026_13_40.md"] == files["journals/2026_13_40.md"]
     assert "logseq/bak/pages/x.md" not in notes
     assert {s.what for s in left} == {"assets/x.png", "logseq/config.edn, whiteboards/w.edn", "logseq/custom.css"}
     done = bring(vault, tmp_path / "graph")
-    assert done["imported"] == len(notes) == 5
+    assert done["imported"] == len(notes) == 6
     assert bring(vault, tmp_path / "graph")["imported"] == 0
     assert atlas("show", "May 3rd, 2026", "--json", cwd=vault).json["path"] == "graph/journals/2026_05_03.md"

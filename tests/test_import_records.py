@@ -142,6 +142,15 @@ def test_bad_records_are_named_and_the_others_stored(tmp_path, vault):
     assert any("half \ufffd and nul \ufffd inside" in text for text in stored(vault).values())
 
 
+def test_what_the_gate_refuses_is_named_one_by_one(tmp_path, vault):
+    place = write_json(tmp_path / "mem0.json", [mem0_memory(f"u{n}", text) for n, text in enumerate(TEXTS)])
+    done = bring(vault, place, "--scope", "/".join(["x" * 250] * 4))
+    assert done["imported"] == 0
+    assert [s["path"] for s in done["skipped"]] == ["mem0:u0", "mem0:u1", "mem0:u2"]
+    assert len(done["report"]["left_out"]) == 1
+    assert stored(vault) == {}
+
+
 def test_a_file_that_ends_too_soon_gives_what_it_has(tmp_path, vault):
     text = json.dumps({"results": [mem0_memory(f"u{n}", text) for n, text in enumerate(TEXTS)]})
     place = tmp_path / "mem0.json"
@@ -207,6 +216,14 @@ def test_tables_in_any_spelling(tmp_path, name, sign, encoding):
     assert requests[0].source == f"{name}#1"
     assert requests[0].created.isoformat() == "2026-01-01T00:00:00+00:00"
     assert [s.reason for s in left] == ["it has no text", "it has more cells than the table has columns"]
+
+
+def test_a_row_that_is_no_text_costs_only_itself(tmp_path):
+    place = tmp_path / "t.csv"
+    place.write_bytes("text\nCafé ☕ is open.\n".encode() + b"b\xffd\n" + "日本 is far.\n".encode())
+    _, requests, left = found(place)
+    assert [r.text for r in requests] == ["Café ☕ is open.", "日本 is far."]
+    assert [(s.what, s.reason) for s in left] == [("t.csv, line 3", "it is not valid UTF-8")]
 
 
 def test_columns_are_named(tmp_path, vault):
