@@ -12,11 +12,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC
-from importlib import import_module
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from atlas import config, foresee, frame, journal, kept, prefetch
+from atlas import config, foresee, frame, journal, kept, models, prefetch
 from atlas.cache import NEEDED, Held
 from atlas.errors import AtlasError
 from atlas.stage import Stage, Surroundings
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from atlas.cast import Cast, Prepared
     from atlas.config import Config
     from atlas.kept import Kept
-    from atlas.models.remote import RemoteModel
     from atlas.scene import Candidate, Level
     from atlas.search import Asked
 
@@ -92,8 +90,7 @@ class Afterwards:
         self._said: list[str] = []
         self._saved = 0.0
         self._dirty = False
-        self._foresees = config.foresee and bool(config.llm_model) and resident
-        self._model: RemoteModel | None = None
+        self._foresees = config.foresee and models.writes(config) and resident
         self._questions: deque[str] = deque(maxlen=foresee.QUESTIONS)
         self._proposed: dict[str, float] = {}
 
@@ -157,10 +154,10 @@ class Afterwards:
 
     def _foreseen(self) -> None:
         """Ask the model, which takes seconds, with nothing locked; then find what it expects."""
-        if self._model is None:
-            remote = import_module("atlas.models.remote")  # loaded when asked for
-            self._model = remote.RemoteModel(self._config.llm_model, self._config.llm_api_base)
-        for place, topic in enumerate(foresee.topics(list(self._questions), self._model.complete)):
+        model = models.writer(self._config)
+        if model is None:
+            return
+        for place, topic in enumerate(foresee.topics(list(self._questions), model.complete)):
             with self._ask(topic) as asked:
                 if asked.look is not None and asked.look.enough:
                     found = Stage(asked.reader, asked.look).found(0)[:_A_TOPIC]

@@ -18,7 +18,7 @@ from typing import Any
 
 from ulid import ULID
 
-from atlas import forgetting, ladder, markdown
+from atlas import forgetting, ladder, markdown, models
 from atlas.digest import Said, digest, forgotten
 from atlas.errors import NotText, Unavailable
 from atlas.facts import Kept, invented
@@ -26,7 +26,6 @@ from atlas.ingest import free_path
 from atlas.memory import Change, Record, Rung, Trust
 from atlas.models import offline
 from atlas.models.entities import entities
-from atlas.models.remote import RemoteModel
 from atlas.planning import Plan, Row, View
 from atlas.profiles import Profile
 from atlas.retell import summariser
@@ -95,11 +94,9 @@ def plan(view: View, summarise: Summarise | None = None) -> Plan:
 
 
 def _summariser(view: View) -> Summarise:
-    """Rules, or the model of `llm.model` where `upkeep.summaries` asks for it."""
-    settings = view.config
-    if settings.upkeep_summaries != "llm" or not settings.llm_model:
-        return digest
-    return summariser(RemoteModel(settings.llm_model, settings.llm_api_base).complete)
+    """Rules, or the model that writes where `upkeep.summaries` asks for it."""
+    writer = models.writer(view.config) if view.config.upkeep_summaries == "llm" else None
+    return summariser(writer.complete) if writer else digest
 
 
 def _together(plans: Sequence[Plan], notes: tuple[str, ...]) -> Plan:

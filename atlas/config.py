@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -70,6 +71,11 @@ class Config:
     reranker: str = ""
     llm_model: str = ""
     llm_api_base: str = ""
+    llm_seconds: float = 15.0
+    llm_retries: int = 1
+    llm_max_calls: int = 500
+    llm_max_tokens: int = 2_000_000
+    writer: Any = field(default=None, compare=False)  # the model that a program gave its engine
     lock_seconds: float = 30.0
     git_seconds: float = 8.0
     commit: bool = True
@@ -106,10 +112,22 @@ class Config:
 
 
 #: Settings that are whole numbers, and the least each may be.
-_LEAST = {"max_note_bytes": 1, "view_tokens": 0, "warm_tokens": 0, "ingest_model_calls": 0}
+_LEAST = {
+    "max_note_bytes": 1,
+    "view_tokens": 0,
+    "warm_tokens": 0,
+    "ingest_model_calls": 0,
+    "llm_retries": 0,
+    "llm_max_calls": 0,
+    "llm_max_tokens": 0,
+}
 
 #: Settings that are on or off.
 _SWITCHES = frozenset({"commit", "download", "upkeep_on_merge", "upkeep_on_watch", "foresee", "forget_enabled"})
+
+#: Names of settings that hold a credential, and texts that are one or hold one, as addresses may.
+_CREDENTIAL = re.compile(r"(?i)(?:^|_)(?:(?:api_?)?key|secret|password|token)$")
+_KEY_SHAPE = re.compile(r"\b(?:sk|pk|rk)-[\w-]{16,}|[?&](?:api[-_]?key|key|token)=", re.IGNORECASE)
 
 #: Where each setting of `atlas.toml` goes: section, key → field of Config.
 _KEYS: Mapping[str, Mapping[str, str]] = {
@@ -121,7 +139,14 @@ _KEYS: Mapping[str, Mapping[str, str]] = {
         "download": "download",
         "reranker": "reranker",
     },
-    "llm": {"model": "llm_model", "api_base": "llm_api_base"},
+    "llm": {
+        "model": "llm_model",
+        "api_base": "llm_api_base",
+        "timeout_seconds": "llm_seconds",
+        "retries": "llm_retries",
+        "max_calls": "llm_max_calls",
+        "max_tokens": "llm_max_tokens",
+    },
     "git": {"commit": "commit", "timeout_seconds": "git_seconds"},
     "upkeep": {
         "on_merge": "upkeep_on_merge",
@@ -207,6 +232,7 @@ def load(root: Path, **overrides: Any) -> Config:
 
 def _settings(file: Path, data: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of Config that the file sets. A section Atlas does not know is left to newer versions."""
+    _refuse_keys(file, data)
     fields: dict[str, Any] = {}
     for section, keys in _KEYS.items():
         table = data.get(section, {})
@@ -217,6 +243,17 @@ def _settings(file: Path, data: Mapping[str, Any]) -> dict[str, Any]:
                 check = _table if name in _TABLES else _checked
                 fields[name] = check(file, f"{section}.{key}", name, table[key])
     return fields
+
+
+def _refuse_keys(file: Path, data: Mapping[str, Any]) -> None:
+    """No credential in a file that Git keeps: under no name, and not as a part of an address. Raises UsageError."""
+    for section, table in data.items():
+        for key, value in table.items() if isinstance(table, dict) else ():
+            if isinstance(value, str) and value.strip() and (_CREDENTIAL.search(key) or _KEY_SHAPE.search(value)):
+                raise UsageError(
+                    f"{file}: {section}.{key} holds a key, and Git would keep it: take it out, change it if it was "
+                    "committed, and set the environment variable of its provider, such as OPENAI_API_KEY."
+                )
 
 
 def strangers(root: Path) -> list[Finding]:

@@ -38,6 +38,7 @@ class MemoryEngine(CarryingEngine):
 
     `scope` is a capability: an engine opened with one neither finds, reads nor writes anything outside it.
     `create` makes a vault in a folder that is absent or empty; `resident` keeps the index in memory between searches.
+    `llm` is the model that writes: its name, or any object with `complete(prompt)` (`models.writing.Writer`).
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class MemoryEngine(CarryingEngine):
         max_memory_tokens: int | None = None,
         create: bool = True,
         resident: bool = True,
+        llm: Any = None,
     ) -> None:
         root = Path(storage_path).resolve()
         if create and (not root.exists() or (root.is_dir() and not any(root.iterdir()))):
@@ -61,6 +63,7 @@ class MemoryEngine(CarryingEngine):
             actor=actor,
             max_memory_tokens=max_memory_tokens,
             resident=resident,
+            llm=llm,
         )
         self._hand = Hand(self.config, self._index, self._repository)
 

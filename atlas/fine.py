@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from atlas import guide, rank, tree
+from atlas import guide, models, rank, tree
 from atlas.errors import Unavailable
 from atlas.keys import parted
 from atlas.live import Filters, Live
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from atlas.bm25 import Field, Floats, Places
     from atlas.config import Config
-    from atlas.models.remote import RemoteModel
+    from atlas.models.writing import Writer
 
 T = TypeVar("T")
 
@@ -36,9 +35,7 @@ class Fine:
 
     def __init__(self, config: Config) -> None:
         self.said: list[str] = []
-        self._model: RemoteModel | None = None
-        if config.llm_model:
-            self._model = import_module("atlas.models.remote").RemoteModel(config.llm_model, config.llm_api_base)
+        self._model = models.writer(config)
 
     def search(self, query: str, look: Callable[[Sequence[Ranker]], T]) -> T:
         """The answer to a query. `look` opens the index, ranks with these rankers too, and closes it.
@@ -50,7 +47,7 @@ class Fine:
         chosen = self._chosen(self._model, query, beam.seen) if self._model and beam.seen else None
         return found if chosen is None else look([Beam(chosen)])
 
-    def _chosen(self, model: RemoteModel, query: str, seen: Seen) -> Collection[int] | None:
+    def _chosen(self, model: Writer, query: str, seen: Seen) -> Collection[int] | None:
         """The keys of the notes the model went to, or None where the beam's word stands."""
         try:
             notes = guide.walk(seen.grown, seen.heard, query, model.complete)

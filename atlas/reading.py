@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from atlas import config, journal
+from atlas import config, journal, models
 from atlas.abstain import Evidence
 from atlas.dates import when
 from atlas.errors import NotAVault, OutsideVault, UsageError
@@ -87,6 +87,7 @@ class ReadingEngine:
         actor: str | None = None,
         max_memory_tokens: int | None = None,
         resident: bool = True,
+        llm: Any = None,
     ) -> None:
         root = Path(storage_path).resolve()
         if not (root / config.MARKER).is_file():
@@ -97,7 +98,10 @@ class ReadingEngine:
             embedding=embedding_model,
             actor=actor,
             view_tokens=max_memory_tokens,
+            llm_model=llm if isinstance(llm, str) else None,
         )
+        if llm is not None and not isinstance(llm, str):
+            self.config = replace(self.config, writer=models.budgeted(self.config, llm))
         self._revisions = Revisions(self.config.root)
         self._index = Index(self.config, self._lineage, keep=resident)
         self._resident = resident

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from importlib import import_module
 
-from atlas import drift, markdown
+from atlas import drift, markdown, models
 from atlas.config import Config
 from atlas.errors import NotText, Unavailable, Unparsable
 from atlas.memory import Change, Record
@@ -69,10 +68,10 @@ def renewed(data: bytes, summarise: Summarise = offline.summary) -> bytes | None
 
 
 def _summariser(config: Config) -> Summarise:
-    """Rules, or the model of `llm.model` where `upkeep.summaries` asks for it."""
-    if config.upkeep_summaries != LLM or not config.llm_model:
+    """Rules, or the model that writes where `upkeep.summaries` asks for it."""
+    model = models.writer(config) if config.upkeep_summaries == LLM else None
+    if model is None:
         return offline.summary
-    model = import_module("atlas.models.remote").RemoteModel(config.llm_model, config.llm_api_base)
 
     def summarise(text: str) -> str:
         told = json.dumps(text[:_READ_CHARS], ensure_ascii=False)

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 
 import embedders
 import numpy as np
 import pytest
+from loopback import KEY, Server, serving
 
 from atlas import models
 from atlas.engine import MemoryEngine
 from atlas.errors import Unavailable
 from atlas.memory import Tier
 from atlas.models import Choice, remote
-from atlas.models.remote import RemoteModel
 from atlas.template import create
-
-KEY = "sk-loopback-0123456789abcdef"
 
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
     """Nothing remembered of litellm or of earlier servers, and no waiting between tries."""
     remote._litellm.cache_clear()
-    models._made.cache_clear()
     monkeypatch.setattr(remote, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(remote, "_FIRST", 0.0)
+    models.release()
 
 
 # ------------------------------------------------------------- without litellm
@@ -84,72 +78,13 @@ def test_the_address_belongs_to_the_name():
 # ---------------------------------------------------------------- with litellm
 
 
-@dataclass
-class Server:
-    """What a model server on loopback was asked, and how it is to answer."""
-
-    address: str = ""
-    asked: list[dict] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    failures: list[int] = field(default_factory=list)
-    answers: list[str | None] = field(default_factory=list)
-    lose: int = 0
-    wait: float = 0
-
-
 @pytest.fixture
 def server(monkeypatch, tmp_path) -> Iterator[Server]:
-    """An HTTP server that speaks OpenAI's protocol; it gives vectors in reverse order, which is allowed."""
-    state = Server()
+    """A model server on loopback, and the key for it in the environment."""
     (tmp_path / "model").write_text("32 served")
     model = embedders.HashedEmbedder(Choice("local", str(tmp_path / "model")))
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            time.sleep(state.wait)
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            state.asked.append(asked | {"path": self.path})
-            state.keys.append(self.headers.get("Authorization", ""))
-            if state.failures:
-                self.reply(state.failures.pop(0), {"error": {"message": f"no, {KEY}", "type": "x", "code": "x"}})
-                return
-            if self.path.endswith("/chat/completions"):
-                self.chat(asked)
-                return
-            vectors = 3 * model.embed(asked["input"])
-            data = [{"object": "embedding", "index": n, "embedding": v.tolist()} for n, v in enumerate(vectors)]
-            data = data[::-1][state.lose :]
-            usage = {"prompt_tokens": 1, "total_tokens": 1}
-            self.reply(200, {"object": "list", "model": asked["model"], "data": data, "usage": usage})
-
-        def chat(self, asked):
-            message = {"role": "assistant", "content": state.answers.pop(0)}
-            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-            choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
-            head = {"id": "1", "object": "chat.completion", "created": 1, "model": asked["model"]}
-            self.reply(200, {**head, "choices": choices, "usage": usage})
-
-        def reply(self, code, value):
-            body = json.dumps(value).encode()
-            self.send_response(code)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args):
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        state.address = f"http://127.0.0.1:{http.server_port}/v1"
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-            monkeypatch.delenv(name, raising=False)
+    with serving(monkeypatch, model.embed) as state:
         yield state
-        http.shutdown()
-        thread.join()
 
 
 def chosen(server: Server) -> Choice:
@@ -249,51 +184,6 @@ def test_a_vault_ranks_by_it_and_writes_no_key(server, repo):
 
 
 # ------------------------------------------------------------ a model that writes
-
-
-@pytest.mark.llm
-def test_a_model_completes_a_prompt(server):
-    server.answers = ["1, 2"]
-    assert RemoteModel("openai/served", server.address).complete("which?") == "1, 2"
-    (asked,) = server.asked
-    assert (asked["path"], asked["model"]) == ("/v1/chat/completions", "served")
-    assert asked["messages"] == [{"role": "user", "content": "which?"}]
-    assert server.keys == [f"Bearer {KEY}"]
-
-
-@pytest.mark.llm
-def test_a_model_that_fails_is_one_sentence_and_left_alone_for_a_while(server):
-    server.failures = [500] * 9
-    model = RemoteModel("openai/served", server.address)
-    for _ in range(3):
-        with pytest.raises(Unavailable, match="does not answer") as refused:
-            model.complete("which?")
-    assert len(server.asked) <= 2
-    assert KEY not in str(refused.value)
-
-
-@pytest.mark.llm
-@pytest.mark.parametrize(("code", "says"), [(401, "OPENAI_API_KEY"), (404, r"llm\.model"), (400, r"llm\.model")])
-def test_a_refusal_names_the_setting_and_no_key(server, code, says):
-    server.failures = [code]
-    with pytest.raises(Unavailable, match=says) as refused:
-        RemoteModel("openai/served", server.address).complete("which?")
-    assert KEY not in str(refused.value)
-
-
-@pytest.mark.llm
-def test_an_answer_without_words_is_refused(server):
-    server.answers = [None]
-    with pytest.raises(Unavailable, match="did not answer with words"):
-        RemoteModel("openai/served", server.address).complete("which?")
-
-
-@pytest.mark.llm
-def test_a_model_that_does_not_answer_in_time_is_given_up(server, monkeypatch):
-    monkeypatch.setattr(remote, "_COMPLETE_SECONDS", 0.2)
-    server.wait, server.answers = 1.0, ["1"] * 3
-    with pytest.raises(Unavailable, match="does not answer"):
-        RemoteModel("openai/served", server.address).complete("which?")
 
 
 def guided(root: Path, server: Server) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from atlas.config import Config
+    from atlas.models.writing import Budgeted, Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ STATIC = "wordllama-l2-256"
 
 
 _loading = threading.Lock()
+#: The writers of a process: they share what their vault may spend, whoever of it asks.
+_writers: dict[tuple[Any, ...], Budgeted] = {}
 
 
 def choice(config: Config) -> Choice:
@@ -105,10 +108,44 @@ def load_ahead(embedding: str) -> None:
         threading.Thread(target=load, args=(Choice(),), daemon=True).start()
 
 
+def writes(config: Config) -> bool:
+    """Whether there is a model that writes; nothing is loaded to know it."""
+    return config.writer is not None or bool(config.llm_model)
+
+
+def writer(config: Config) -> Writer | None:
+    """The model that writes for a vault, within its budget: the one its engine was given, else that of `llm.model`.
+
+    None where there is none. Whoever asks for one vault in one process shares one budget.
+    """
+    if config.writer is not None:
+        return cast("Writer", config.writer)
+    if not config.llm_model:
+        return None
+    limits = (config.llm_seconds, config.llm_retries, config.llm_max_calls, config.llm_max_tokens)
+    key = (config.root, config.llm_model, config.llm_api_base, *limits)
+    with _loading:
+        if key not in _writers:
+            remote = import_module("atlas.models.remote")
+            model = remote.RemoteModel(
+                config.llm_model, config.llm_api_base, seconds=config.llm_seconds, retries=config.llm_retries
+            )
+            _writers[key] = budgeted(config, model)
+        return _writers[key]
+
+
+def budgeted(config: Config, model: Any) -> Budgeted:
+    """A model of a program's own as one that writes here, within the budget; raises UsageError if it cannot."""
+    writing = import_module("atlas.models.writing")
+    made: Budgeted = writing.Budgeted(model, writing.Budget(config.llm_max_calls, config.llm_max_tokens))
+    return made
+
+
 def release() -> None:
-    """Let go of all loaded embedders; the next use loads what it needs again."""
+    """Let go of all loaded models; the next use loads what it needs again."""
     with _loading:
         _made.cache_clear()
+        _writers.clear()
 
 
 @cache

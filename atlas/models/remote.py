@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module, metadata
 from typing import Any
@@ -28,8 +28,12 @@ _STOLEN = frozenset({(1, 82, 7), (1, 82, 8)})
 _BATCH = 64
 #: Seconds for the vector of a question, which a person waits for, and for a batch of passages.
 _ASK_SECONDS, _EMBED_SECONDS = 10.0, 60.0
-#: Seconds for an answer in words, which a person waits for too, and the most tokens it may have.
-_COMPLETE_SECONDS, _COMPLETE_TOKENS = 15.0, 500
+#: Seconds for an answer in words, which a person waits for too, and the most tokens it may have: a few sentences, what
+#: fills a form, a message of a conversation.
+COMPLETE_SECONDS = 15.0
+_COMPLETE_TOKENS, _FORMED_TOKENS, _CHAT_TOKENS = 500, 2000, 1000
+#: Seconds before an answer in words is asked for again: at first, and at most.
+_FIRST, _LONGEST = 0.5, 8.0
 #: Seconds before each further try of a batch; a question has none.
 _PAUSES = (1.0, 4.0)
 #: Seconds for which a server that failed is not asked again, so that every search does not wait for it.
@@ -78,8 +82,6 @@ class RemoteEmbedder:
     def _answer(self, texts: Sequence[str], seconds: float, pauses: Sequence[float]) -> Any:
         """What the server says, tried again after each pause if it may help."""
         litellm = _litellm()
-        passing = (litellm.Timeout, litellm.APIConnectionError, litellm.RateLimitError,
-                   litellm.InternalServerError, litellm.ServiceUnavailableError)  # fmt: skip
         for pause in (*pauses, None):
             try:
                 return litellm.embedding(
@@ -91,7 +93,7 @@ class RemoteEmbedder:
                     encoding_format="float",
                     drop_params=True,
                 )
-            except passing as err:
+            except _passing(litellm) as err:
                 if pause is None:
                     raise Unavailable(_sentence(self._wanted, err)) from None
                 time.sleep(pause)
@@ -101,47 +103,110 @@ class RemoteEmbedder:
 
 
 class RemoteModel:
-    """A model that writes, by the name litellm has for it. Safe to use from threads."""
+    """A model that writes (`writing.Writer`), by the name litellm has for it. Safe to use from threads.
 
-    def __init__(self, model: str, api_base: str = "") -> None:
+    After a failure it is left alone for a while, so that every search does not wait for it. `seconds` is the time of
+    one try, `retries` how often what fails in passing is tried again.
+    """
+
+    def __init__(self, model: str, api_base: str = "", *, seconds: float = COMPLETE_SECONDS, retries: int = 1) -> None:
         self._wanted = Choice("remote", model, api_base)
+        self._seconds, self._retries = seconds, retries
         self._failed = ""
         self._rests_until = 0.0
+        self._no_schema = False
 
-    def complete(self, prompt: str) -> str:
-        """What the model answers to a prompt; raises Unavailable.
+    def complete(self, prompt: str, schema: Mapping[str, Any] | None = None) -> str:
+        """What the model answers to a prompt; raises Unavailable. `schema` is sent where the server takes it."""
+        messages = [{"role": "user", "content": prompt}]
+        if schema is None:
+            return self._words(self._asked(messages, max_tokens=_COMPLETE_TOKENS))
+        form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema), "strict": True}}
+        more = {} if self._no_schema else {"response_format": form}
+        return self._words(self._asked(messages, max_tokens=_FORMED_TOKENS, **more))
 
-        After a failure it is left alone for a while, so that every search does not wait for it.
-        """
+    def chat(self, messages: Sequence[Mapping[str, str]]) -> str:
+        """The next message of a conversation; raises Unavailable."""
+        return self._words(self._asked(messages, max_tokens=_CHAT_TOKENS))
+
+    def stream(self, messages: Sequence[Mapping[str, str]]) -> Iterator[str]:
+        """The same, piece by piece; what failed before its first piece is tried again, and nothing after it."""
+        pieces = self._asked(messages, max_tokens=_CHAT_TOKENS, stream=True)
+        said = False
+        try:
+            for chunk in pieces:
+                for choice in chunk.choices[:1]:
+                    if choice.delta.content:
+                        said = True
+                        yield choice.delta.content
+        except import_module("openai").OpenAIError as err:
+            raise self._resting(_sentence(self._wanted, err, "llm.model")) from None
+        if not said:
+            raise Unavailable(self._wordless())
+
+    def _asked(self, messages: Sequence[Mapping[str, str]], **options: Any) -> Any:
+        """What the server says, tried again where that may help."""
         if time.monotonic() < self._rests_until:
             raise Unavailable(self._failed)
-        try:
-            return self._answer(prompt)
-        except Unavailable as err:
-            self._failed, self._rests_until = str(err), time.monotonic() + _REST
-            raise
-
-    def _answer(self, prompt: str) -> str:
         litellm = _litellm()
+        told = [{"role": one["role"], "content": _sayable(one["content"])} for one in messages]
+        for pause in (*(_pause(n) for n in range(self._retries)), None):
+            try:
+                return self._completion(litellm, told, options)
+            except _passing(litellm) as err:
+                if pause is None:
+                    raise self._resting(_sentence(self._wanted, err, "llm.model")) from None
+                time.sleep(pause)
+            except import_module("openai").OpenAIError as err:
+                raise self._resting(_sentence(self._wanted, err, "llm.model")) from None
+        raise AssertionError("the last try either answers or raises")
+
+    def _completion(self, litellm: Any, told: Sequence[Mapping[str, str]], options: dict[str, Any]) -> Any:
+        """One try; once more without the schema where the server takes none, which is then remembered."""
+        asked = {
+            "model": self._wanted.model,
+            "messages": told,
+            "api_base": self._wanted.api_base or None,
+            "timeout": self._seconds,
+            "max_retries": 0,
+            "temperature": 0,
+            "drop_params": True,
+        }
         try:
-            answer = litellm.completion(
-                model=self._wanted.model,
-                messages=[{"role": "user", "content": _sayable(prompt)}],
-                api_base=self._wanted.api_base or None,
-                timeout=_COMPLETE_SECONDS,
-                max_retries=1,  # it takes 0 for 2
-                max_tokens=_COMPLETE_TOKENS,
-                temperature=0,
-                drop_params=True,
-            )
+            return litellm.completion(**asked, **options)
+        except litellm.BadRequestError:
+            if options.pop("response_format", None) is None:
+                raise
+            self._no_schema = True
+            return litellm.completion(**asked, **options)
+
+    def _words(self, answer: Any) -> str:
+        try:
             text = answer.choices[0].message.content
-        except import_module("openai").OpenAIError as err:
-            raise Unavailable(_sentence(self._wanted, err, "llm.model")) from None
         except (AttributeError, IndexError):
             text = None
         if not isinstance(text, str):
-            raise Unavailable(f"The model {self._wanted.model} did not answer with words: choose one that chats.")
+            raise Unavailable(self._wordless())
         return text
+
+    def _wordless(self) -> str:
+        return f"The model {self._wanted.model} did not answer with words: choose one that chats."
+
+    def _resting(self, sentence: str) -> Unavailable:
+        """The error, and no further call for a while."""
+        self._failed, self._rests_until = sentence, time.monotonic() + _REST
+        return Unavailable(sentence)
+
+
+def _pause(number: int) -> float:
+    """Seconds before the next try, twice as many each time."""
+    return min(_LONGEST, _FIRST * 2.0**number)
+
+
+def _passing(litellm: Any) -> tuple[type[Exception], ...]:
+    """The errors that may be gone the next time."""
+    return (litellm.Timeout, litellm.APIConnectionError, litellm.RateLimitError,
+            litellm.InternalServerError, litellm.ServiceUnavailableError)  # fmt: skip
 
 
 @cache
