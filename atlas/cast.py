@@ -114,9 +114,10 @@ class Cast:
         importance = 0.5 if made.facts.importance is None else made.facts.importance
         likely = scene.probability(one.score, rank, question.best, sum(map(len, made.texts.values())))
         value = scene.worth(likely, trust=one.trust, importance=importance, days=_days(one.created, question.now))
+        steering = scene.preferred(importance, guessed=made.facts.implicit) if always else 0.0
         return Candidate(
             id=one.id,
-            value=max(value, scene.preferred(importance)) if always else value,
+            value=max(value, steering),
             levels=scene.levels(self._levels(question, one, made)),
             heading=made.heading,
             label=one.label,
@@ -196,7 +197,9 @@ class Cast:
         return Prepared(
             facts=facts,
             name=name,
-            heading=frame.heading(self.tokenizer, one.created, facts.source, one.trust),
+            heading=frame.heading(
+                self.tokenizer, one.created, facts.source, f"{one.trust} implicit" if facts.implicit else one.trust
+            ),
             label=frame.level(self.tokenizer, name, Lod.L0, one.label),
             summary=frame.level(self.tokenizer, name, Lod.L1, told) if summary else None,
             label_terms=frozenset(words.terms(one.label)),

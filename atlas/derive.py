@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from atlas import chunks, drift, markdown, words
+from atlas import approval, chunks, drift, markdown, words
 from atlas.credentials import masked
 from atlas.keys import handle, joined, key, term_hash
 from atlas.memory import Memory
@@ -125,7 +125,7 @@ def _note_row(number: int, blob: str, note: markdown.Note, findings: Iterable[ma
     return (
         number, blob, _text(meta.get("id")), note.title, note.summary, _text(meta.get("kind")) or "note",
         _micros(meta.get("created")), key(source.partition("#")[0]) if "#" in source else None, source,
-        _text(meta.get("trust")) or "candidate", markdown.importance(meta), markdown.pinned(meta),
+        str(approval.trust(note)), markdown.importance(meta), markdown.pinned(meta),
         _micros(meta.get("valid_from")), _micros(meta.get("valid_to")), note.readable,
         markdown.text_key(markdown.original(note)), joined(note.tags), joined(note.entities), joined(note.aliases),
         json.dumps([(link.target, link.heading, link.alias, link.embed) for link in note.links], ensure_ascii=False),

@@ -23,17 +23,17 @@ from atlas import (
     thaw,
     whynot,
 )
-from atlas.carrying import CarryingEngine
 from atlas.errors import NotFound
 from atlas.hand import Hand
 from atlas.memory import CLUSTER_PREFIX, HUB, Applied, Entry, Finding, Memory, Record
 from atlas.opened import new_id
+from atlas.reviewing import ReviewingEngine
 
 if TYPE_CHECKING:
     from atlas.session import Loaded
 
 
-class MemoryEngine(CarryingEngine):
+class MemoryEngine(ReviewingEngine):
     """An opened vault. Safe to use from threads; several engines in several processes may share a vault.
 
     `scope` is a capability: an engine opened with one neither finds, reads nor writes anything outside it.

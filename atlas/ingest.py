@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from slugify import slugify
 
-from atlas import drift, markdown
+from atlas import drift, kinds, markdown
 from atlas.credentials import find_secrets
 from atlas.errors import NotText, SecretFound, UsageError
 from atlas.memory import CLUSTER_PREFIX, Change, Scope
@@ -35,8 +35,6 @@ FEWEST, MOST_CLUSTERS = 3, 3
 #: An entity shared by more memories than this, or (from `MANY` memories on) by more than this share, names no topic.
 MOST_MEMBERS, MANY, MOST_SHARE = 200, 50, 0.4
 
-# The metadata of a new memory, in this order.
-_KEYS = ("id", "kind", "tags", "created", "recorded_at", "importance", "entities", "source", "valid_from", "trust")
 #: What was created so long before it is stored says when it was stored too.
 _LATE = timedelta(days=1)
 # Names tried with a number behind them before the id decides: a chat says "Thanks" five hundred times.
@@ -210,6 +208,9 @@ def _parts(request: Request) -> list[tuple[str, Request]]:
     text = request.text.removeprefix("\ufeff")
     _check_text(text)
     _check_secrets(request)
+    own = kinds.key(request.kind, text) if text.strip() else None
+    if own:
+        return [(own, replace(request, text=text))]
     parts = split(text, listed=not (request.whole or request.label))
     if not parts:
         raise UsageError("There is nothing to remember: the text is empty.")
@@ -239,10 +240,15 @@ def _check_secrets(request: Request) -> None:
 def _draft(request: Request, key: str, id: str, now: datetime, taken: Callable[[str], bool]) -> Draft:
     """One memory from one part of a request, its file not yet composed."""
     text = request.text
-    label = " ".join((request.label or "").split()) or offline.label(text)
     kind = (request.kind or "").strip() or offline.kind(text)
+    scope = request.scope if isinstance(request.scope, Scope) else Scope(request.scope or "")
+    label = " ".join((request.label or "").split())
+    form = kinds.form(
+        kind, text, label=label, prefix=scope.prefix, source=request.source, trust=request.trust, taken=taken
+    )
     created = _created(request.created, now)
     meta = {
+        **form.first,
         "id": id,
         "kind": kind,
         "tags": clean_tags(request.tags),
@@ -253,16 +259,19 @@ def _draft(request: Request, key: str, id: str, now: datetime, taken: Callable[[
         "entities": list(entities(text) if request.entities is None else request.entities),
         "source": request.source,
         "valid_from": _date("valid_from", request.valid_from) or _since(text, kind, created),
-        "trust": request.trust,
+        "trust": form.trust,
+        **form.last,
     }
     kept = {name: value for name, value in meta.items() if value not in (None, "", [])}
-    scope = request.scope if isinstance(request.scope, Scope) else Scope(request.scope or "")
-    path = free_path(f"{scope.prefix}memories/{created:%Y/%m}/", label, id, taken)
-    return Draft(id, path, label, offline.summary(text), text, key, kept)
+    path = form.path or free_path(f"{scope.prefix}memories/{created:%Y/%m}/", form.label, id, taken)
+    return Draft(id, path, form.label, form.summary, form.text, key, kept)
 
 
 def _written(draft: Draft) -> Draft:
     """The draft with its file composed. A text of one line that is its own summary needs no detail."""
+    own = kinds.composed(draft.kind, draft.meta, draft.label, draft.summary, draft.text)
+    if own is not None:
+        return replace(draft, data=own.encode("utf-8"))
     short = draft.summary == draft.text.strip()
     made = {} if short else {drift.KEY: drift.digest(draft.label, draft.summary, draft.text)}
     text = markdown.compose(
@@ -341,8 +350,12 @@ def _clustered(drafts: Sequence[Draft], found: Sequence[Known], total: int, dupl
 
 
 def _tagged(draft: Draft, tags: Sequence[str]) -> Draft:
-    meta = {**draft.meta, "tags": list(dict.fromkeys((*tags, *draft.tags)))}
-    return replace(draft, meta={name: meta[name] for name in _KEYS if name in meta})
+    """The draft with these tags, behind its kind."""
+    told: dict[str, Any] = {}
+    for name, value in draft.meta.items():
+        told |= {name: value} if name != "tags" else {}
+        told |= {"tags": list(dict.fromkeys((*tags, *draft.tags)))} if name == "kind" else {}
+    return replace(draft, meta=told)
 
 
 def plan_clusters(drafts: Sequence[Draft], known: Sequence[Known], *, total: int | None = None) -> list[Membership]:

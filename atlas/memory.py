@@ -14,6 +14,9 @@ KINDS = ("fact", "episode", "decision", "preference", "skill", "tool", "note")
 #: The kind of a cluster's page of links, beside those: nobody says it of a memory.
 HUB = "hub"
 
+#: The kind of a skill, and what its file is called in the folder that has its name.
+SKILL, SKILL_FILE = "skill", "SKILL.md"
+
 #: Tags under this prefix are cluster membership: `cluster/jwt`.
 CLUSTER_PREFIX = "cluster/"
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib import import_module
 from itertools import groupby, islice
 from typing import Any, Protocol, TypeVar
 
-from atlas import config, conversing, edits, newcomers, overview, tokens, vault
+from atlas import config, conversing, edits, overview, settling, tokens, vault
 from atlas.catalog import Catalog
 from atlas.conversing import Conversation, Drawn, Talk
 from atlas.distil import Distiller
 from atlas.errors import UsageError
 from atlas.holdings import Holdings
-from atlas.ingest import Draft, Request, plan_batch
-from atlas.memory import Applied, Change, Record, Scope
+from atlas.ingest import Request, plan_batch
+from atlas.memory import Applied, Record, Scope
 from atlas.messages import Message
 from atlas.opened import new_id
+from atlas.planning import View
 from atlas.purging import PurgingEngine
 
 T = TypeVar("T")
@@ -165,26 +167,28 @@ class RememberingEngine(PurgingEngine):
                     total=catalog.count(),
                 )
                 changes = [*plan.changes, *edits.add_tags(plan.joins, self._read_bytes)]
-                changes = self._with_ends(changes, plan.drafts, catalog)
+                changes = settling.settled(changes, requests, plan, catalog, self._look(catalog))
                 passed = self._hand.checked(changes, reader)
-            record = Record("ingest", plan.subject, actor=self.config.actor, memories=tuple(d.id for d in plan.drafts))
+            record = Record(
+                "ingest", settling.subject(plan), actor=self.config.actor, memories=tuple(d.id for d in plan.drafts)
+            )
             applied = self._hand.apply(passed, record) if changes else Applied(())
         stored = tuple(Stored(d.id, d.path, d.label) for d in plan.drafts)
         for session in list(self._sessions.values()):
             session.stored((one.id, one.path) for one in stored)
         return Ingested(stored, plan.duplicates, plan.per_text, applied)
 
-    def _with_ends(self, changes: list[Change], drafts: Sequence[Draft], catalog: Catalog) -> list[Change]:
-        """The changes of an ingest, with what the new memories put an end to closed; most put an end to nothing."""
-        said = newcomers.subjects(drafts)
-        cards = [card for subject in said for card in catalog.cards("contains(lower(n.label), ?)", [subject])]
-        ids = newcomers.concerned(said, cards)
-        repository = self._repository() if ids else None
-        if repository is None:
-            return changes
-        return newcomers.closed(
-            changes, drafts, overview.outline(self.config, repository, catalog, self._read_or_none), ids
-        )
+    def _look(self, catalog: Catalog) -> settling.Look:
+        """The vault as planners of what follows from an ingest see it, looked up once and only if it is wanted."""
+
+        @cache
+        def look() -> View | None:
+            repository = self._repository()
+            if repository is None:
+                return None
+            return overview.outline(self.config, repository, catalog, self._read_or_none)
+
+        return look
 
 
 def _repeated(stored: Ingested) -> tuple[str, ...]:

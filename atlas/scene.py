@@ -133,9 +133,9 @@ def worth(likely: float, *, trust: str = Trust.CANDIDATE, importance: float = 0.
     return likely * TRUSTED.get(trust, 1.0) * (0.9 + 0.2 * min(max(importance, 0.0), 1.0)) * (1 + fresh)
 
 
-def preferred(importance: float = 0.5) -> float:
-    """The value of an always-on memory that was not asked for."""
-    return _PREFERRED * (0.5 + min(max(importance, 0.0), 1.0))
+def preferred(importance: float = 0.5, *, guessed: bool = False) -> float:
+    """The value of an always-on memory that was not asked for; half of it, where nobody has said it so."""
+    return _PREFERRED * (0.5 + min(max(importance, 0.0), 1.0)) * (0.5 if guessed else 1.0)
 
 
 def kept(lod: Lod, share: float = 0.0) -> float:

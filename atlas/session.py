@@ -8,7 +8,7 @@ learning, prefetching, saving) is done by `Afterwards`, off the caller's path.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -240,7 +240,7 @@ class Session:
             )
             for one in seen.values()
         ]
-        return _Gathered(seen, made, tuple(candidates), tuple(first))
+        return _Gathered(seen, made, tuple(_steered(candidates, always)), tuple(first))
 
     def _turn(self, vector: NDArray[np.float32], query: str) -> None:
         """Follow the topic. Where it changes, what belonged to the one that is left gives up its place together.
@@ -297,3 +297,14 @@ class Session:
             before=before,
             after=drawn.text,
         )
+
+
+def _steered(candidates: Sequence[Candidate], always: Sequence[Seen]) -> Iterator[Candidate]:
+    """The candidates, those that are always shown in their own order among the places they have.
+
+    Else a preference that the question happens to hit would stand before one that was said later.
+    """
+    by_id = {one.id: one for one in candidates if one.always}
+    ordered = iter([by_id[one.id] for one in always])
+    for one in candidates:
+        yield next(ordered) if one.always else one

@@ -12,7 +12,7 @@ import numpy as np
 from atlas import config, rank
 from atlas.bm25 import idf
 from atlas.keys import key, parted
-from atlas.memory import CLUSTER_PREFIX, HUB, Trust
+from atlas.memory import CLUSTER_PREFIX, HUB, SKILL, SKILL_FILE, Trust
 from atlas.search import iso
 
 if TYPE_CHECKING:
@@ -31,9 +31,11 @@ _TOKENS_A_WORD, _TOKENS_AN_ITEM = 1.6, 15
 #: What is always before the agent steers it, so nothing doubtful may get there by calling itself a preference.
 _DOUBTED = (Trust.REJECTED, Trust.UNTRUSTED, Trust.CONTESTED, Trust.STALE)
 
+_IMPLICIT = "coalesce(n.kind = 'preference' AND n.meta->>'stated' = 'implicit', false)"
+
 
 class Facts(NamedTuple):
-    """What does not depend on the question, of one content."""
+    """What does not depend on the question, of one content. `implicit`: a preference that was drawn, not said."""
 
     blob: str
     source: str
@@ -41,6 +43,7 @@ class Facts(NamedTuple):
     pinned: bool
     clusters: tuple[str, ...]
     stale: bool
+    implicit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +133,12 @@ class Stage:
         if not numbers:
             return {}
         rows = self._reader.con.execute(
-            f"SELECT note, blob, source, importance, pinned, tags, stale FROM notes WHERE note IN ({numbers})"
+            f"SELECT note, blob, source, importance, pinned, tags, stale, {_IMPLICIT} FROM notes n "
+            f"WHERE note IN ({numbers})"
         ).fetchall()
         return {
-            note: Facts(blob, source or "", importance, bool(pinned), _clusters(tags), bool(stale))
-            for note, blob, source, importance, pinned, tags, stale in rows
+            note: Facts(blob, source or "", importance, bool(pinned), _clusters(tags), bool(stale), bool(implicit))
+            for note, blob, source, importance, pinned, tags, stale, implicit in rows
         }
 
     def texts(self, chunks: Sequence[int]) -> Mapping[int, Passage]:
@@ -158,7 +162,8 @@ class Stage:
             "SELECT l.path_key, l.path, n.kind, n.pinned FROM "
             f"{filters.table} l JOIN notes n USING (note) WHERE {where} AND n.trust NOT IN ({doubted}) "
             f"AND (n.pinned OR n.kind IN ('preference', '{HUB}')) AND coalesce(n.valid_to, 9e18) > {now} "
-            "AND nullif(n.meta->>'superseded_by', '') IS NULL ORDER BY n.created DESC NULLS LAST, l.path",
+            "AND nullif(n.meta->>'superseded_by', '') IS NULL "
+            f"ORDER BY {_IMPLICIT}, n.created DESC NULLS LAST, l.path",
             values,
         ).fetchall()
         always = tuple(number for number, _, kind, pinned in rows if pinned or kind == "preference")
@@ -171,7 +176,7 @@ class Stage:
         starts, sizes = field.note_starts, field.note_sizes
         found = []
         for ordinal, number in zip(ordinals, keys, strict=True):
-            if listed[number].trust == Trust.REJECTED:
+            if _unseen(listed[number]):
                 continue
             span = range(int(starts[ordinal]), int(starts[ordinal] + sizes[ordinal]))
             found.append(self._one(ordinal, listed[number], [place for place in span if look.live.body[place]]))
@@ -266,6 +271,12 @@ class Surroundings:
         listed = self._reader.rows.listed(keys, self._look.filters.moment)
         self._paths.update((row.id, row.path) for row in listed.values())
         return [listed[number].id for number in keys]
+
+
+def _unseen(row: Listed) -> bool:
+    """Whether nothing brings it before an agent: what was rejected, and a skill whose words nobody has approved."""
+    skill = row.kind == SKILL or PurePosixPath(row.path).name == SKILL_FILE
+    return row.trust == Trust.REJECTED or (skill and row.trust != Trust.VERIFIED)
 
 
 def _clusters(tags: str) -> tuple[str, ...]:

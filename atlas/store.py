@@ -51,7 +51,7 @@ TABLES = (
 )  # fmt: skip
 
 #: Raised with every change of SCHEMA or of the rows derived from the same bytes (tests/test_derive.py notices).
-STAMP = "7"
+STAMP = "8"
 
 #: How the listing of the memories that history alone holds in full is named among those of commits. There is one.
 FROZEN = "frozen-"

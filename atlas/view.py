@@ -26,7 +26,7 @@ def hits(found: Sequence[Hit], *, explain: bool = False) -> str:
     blocks = []
     for number, hit in enumerate(found, 1):
         heading = f" › {hit.heading}" if hit.heading else ""
-        lines = [f"{number:>2}. {hit.label}{heading}", f"    {printable(hit.path)}:{hit.line}  {hit.kind}  {hit.id}"]
+        lines = [f"{number:>2}. {hit.label}{heading}", f"    {printable(hit.path)}:{hit.line}  {_kind(hit)}  {hit.id}"]
         lines += _passage(hit.text, hit.label)
         if hit.copies:
             lines.append(f"    copies: {', '.join(map(printable, hit.copies))}")
@@ -34,6 +34,11 @@ def hits(found: Sequence[Hit], *, explain: bool = False) -> str:
             lines.append(f"    score {hit.score:.3f}: {_reasons(hit.why)}")
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
+
+
+def _kind(hit: Hit) -> str:
+    """The kind of a hit; of a skill also whether somebody has approved it, since agents do what skills say."""
+    return f"{hit.kind} ({hit.trust})" if hit.kind == "skill" and hit.trust != "verified" else hit.kind
 
 
 def ambiguous(paths: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ KEYS = {
     "ingest": {"memories", "commit", "committed", "duplicates"},
     "tag": {"paths", "commit", "committed"},
     "feedback": {"id", "corrected_by", "commit", "committed"},
+    "review": {"waiting"},
     "forget": {"plan", "commit", "committed"},
     "duplicates": {"pairs"},
     "adopt": {"paths", "commit", "committed"},
@@ -127,7 +128,7 @@ def scenario(full, tmp_path) -> dict[str, tuple[str, ...]]:
         "restore": (id,), "ingest": ("The cat is called Minka.",), "tag": (id, "port"), "adopt": ("plain.md",),
         "mv": ("long.md", "moved.md"), "split": ("moved.md", "Part"), "join": ("plain.md", "moved.md"),
         "validate": (), "hooks": ("install",), "index": ("--rebuild",), "maintain": (), "eval": (),
-        "merge": ("--repair",), "demo": (), "feedback": (id, "--good"), "duplicates": (), "forget": (id,),
+        "merge": ("--repair",), "demo": (), "feedback": (id, "--good"), "review": (), "duplicates": (), "forget": (id,),
     }  # fmt: skip
 
 

@@ -32,7 +32,8 @@ See [[Boiler|it]] and `ADR-016`. Grüße aus Zürich. 设备清单与备份计�
 
 #: The rows of SAMPLE under each stamp. Do not edit a line: add one, and raise `store.STAMP`.
 KNOWN = {"1": "18c4ecc7047d25ad", "2": "18c4ecc7047d25ad", "3": "18c4ecc7047d25ad", "4": "5d0d3d238806b16c",
-         "5": "5d0d3d238806b16c", "6": "5d0d3d238806b16c", "7": "b203e5a384b0f209"}  # fmt: skip
+         "5": "5d0d3d238806b16c", "6": "5d0d3d238806b16c", "7": "b203e5a384b0f209",
+         "8": "b203e5a384b0f209"}  # fmt: skip
 
 
 def digest(data: bytes) -> str:

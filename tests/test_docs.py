@@ -29,7 +29,7 @@ from atlas.commands import atlas as program
 DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 EXAMPLES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / name for name in ("python.md", "settings.md", "view.md", "forgetting.md", "conversations.md")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("python", "settings", "view", "forgetting", "conversations", "kinds")),
 ]
 SETTINGS = (ROOT / "docs" / "settings.md").read_text("utf-8")
 PYTHON = (ROOT / "docs" / "python.md").read_text("utf-8")

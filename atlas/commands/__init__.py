@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tag": ("write", "Add tags to a memory, changing nothing else of its file."),
     "adopt": ("write", "Write an id into notes that have none."),
     "feedback": ("write", "Say of a memory that it was of use, or that it is wrong."),
+    "review": ("review", "Say what waits for a person, or approve or reject it."),
     "mv": ("move", "Move or rename a memory; every link to it follows."),
     "join": ("move", "Join memories into one; every link to them follows."),
     "split": ("move", "Take a section out into a memory of its own; every link to it follows."),
