@@ -18,7 +18,7 @@ test-local: .venv-local/.installed   ## the tests of local models; installs torc
 	.venv-local/bin/python -m pytest -m local tests/test_local.py tests/test_reranker.py
 
 test-llm: .venv-llm/.installed       ## the tests of remote models, against a server on this machine
-	.venv-llm/bin/python -m pytest -m llm tests/test_remote.py tests/test_writing.py
+	.venv-llm/bin/python -m pytest -m llm tests/test_remote.py tests/test_writing.py tests/test_chat.py
 
 test-agents: .venv-agents/.installed   ## the doors for agents, each with its real framework
 	.venv-agents/bin/python -m pytest -m agents tests atlas/integrations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from atlas.opened import new_id
 from atlas.reviewing import ReviewingEngine
 
 if TYPE_CHECKING:
+    from atlas.chat import Answer, Chat
     from atlas.session import Loaded
 
 
@@ -66,6 +68,7 @@ class MemoryEngine(ReviewingEngine):
             llm=llm,
         )
         self._hand = Hand(self.config, self._index, self._repository)
+        self._chats: dict[str, Chat] = {}
 
     # ---------------------------------------------------------------- writing
 
@@ -162,6 +165,28 @@ class MemoryEngine(ReviewingEngine):
             vector = self._index.query_vector(query)
             asked = whynot.Question(query, vector, replace(filters, moment=moment), k, clock)
             return whynot.explain(reader, asked, card)
+
+    # ---------------------------------------------------------------- talking
+
+    def chat(
+        self,
+        message: str,
+        *,
+        session: str = "main",
+        context: str = "",
+        budget: int | None = None,
+        remember: bool = True,
+        hear: Callable[[str], None] | None = None,
+    ) -> Answer:
+        """The answer of the language model to a message, with the memories it stands on; the turn is remembered.
+
+        `context` is text from outside, which is not trusted; `hear` gets the answer piece by piece. See `chat.Chat`.
+        """
+        with self._opening:
+            if session not in self._chats:
+                self._chats[session] = import_module("atlas.chat").Chat(self, session)
+            chat = self._chats[session]
+        return chat.say(message, context=context, budget=budget, remember=remember, hear=hear)
 
     # ----------------------------------------------------------------- health
 

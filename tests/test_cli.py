@@ -134,7 +134,7 @@ def scenario(full, tmp_path) -> dict[str, tuple[str, ...]]:
 
 def test_each_json_has_the_keys_of_the_contract(scenario, full):
     # Nothing may be uncommitted where something is purged: tests/test_purge.py has its receipt.
-    assert {*KEYS, "completion", "watch", "purge"} == {*COMMANDS}
+    assert {*KEYS, "completion", "watch", "purge", "chat"} == {*COMMANDS}
     seen = set()
     for name, words in scenario.items():
         said = atlas(name, *words, "--json", cwd=full)

@@ -30,6 +30,7 @@ DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 EXAMPLES = [
     ROOT / "README.md",
     *(ROOT / "docs" / f"{name}.md" for name in ("python", "settings", "view", "forgetting", "conversations", "kinds")),
+    ROOT / "docs" / "chat.md",
 ]
 SETTINGS = (ROOT / "docs" / "settings.md").read_text("utf-8")
 PYTHON = (ROOT / "docs" / "python.md").read_text("utf-8")

@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "import": ("bundle", "Read memories from a bundle, a chat export, another tool or a folder."),
     "search": ("read", "Find memories by their words and their meaning."),
     "view": ("scene", "Print the memories an agent would get for a question, within a budget of tokens."),
+    "chat": ("chat", "Talk with a language model that has this memory."),
     "why-not": ("whynot", "Say why a search does not return a memory."),
     "show": ("read", "Show one memory at a level of detail."),
     "clusters": ("read", "List the clusters, or the memories of one."),
