@@ -270,19 +270,20 @@ def test_on_a_terminal_it_goes_on_until_exit(root, server):
     named(root, server)
     server.answers = ["One.", "Two."]
     ours, theirs = pty.openpty()
-    child = subprocess.Popen(
-        command("chat"), cwd=root, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=environment()
-    )
-    os.close(theirs)
-    shown = b""
-    for line in ("first", "second", "exit"):
-        until = time.monotonic() + 60
-        while shown.count(b"you> ") <= ("first", "second", "exit").index(line) and time.monotonic() < until:
-            if select.select([ours], [], [], 0.2)[0]:
-                shown += os.read(ours, 4096)
-        os.write(ours, f"{line}\n".encode())
-    assert child.stdout
-    assert child.stdout.read() == b"One.\nTwo.\n"
-    assert child.wait(60) == 0
+    words = command("chat")
+    with subprocess.Popen(
+        words, cwd=root, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=environment()
+    ) as child:
+        os.close(theirs)
+        shown = b""
+        for place, line in enumerate(("first", "second", "exit")):
+            until = time.monotonic() + 60
+            while shown.count(b"you> ") <= place and time.monotonic() < until:
+                if select.select([ours], [], [], 0.2)[0]:
+                    shown += os.read(ours, 4096)
+            os.write(ours, f"{line}\n".encode())
+        assert child.stdout
+        assert child.stdout.read() == b"One.\nTwo.\n"
+        assert child.wait(60) == 0
     os.close(ours)
     assert [one["content"] for one in server.asked[1]["messages"][1:]] == ["first", "One.", "second"]
