@@ -53,8 +53,8 @@ def _overruled(changes: list[Change], drafts: Sequence[Draft], catalog: Catalog,
     ids = preferences.concerned(new, catalog.cards("n.kind = ?", [preferences.KIND]))
     if not ids and len(new) < 2:
         return changes
-    view = look()
-    known = [one for one in view.profiles() if one.id in ids] if view is not None and ids else []
+    view = look() if ids else None
+    known = [one for one in view.profiles() if one.id in ids] if view else []
     return preferences.overruled(changes, new, known, view)
 
 

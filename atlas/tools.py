@@ -10,7 +10,7 @@ The counts stand in the metadata and, for whoever reads, in the summary. A summa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -89,7 +89,7 @@ def counted(data: bytes, lesson: Lesson, source: str | None, now: datetime) -> b
         read_ = decode(data)
         note = markdown.parse(read_.text, "")
         known = _sources(note.meta)
-        if source and source in known:
+        if source and _covered(source, known):
             return None
         before = _counts(note.meta)
         after = {**before, lesson.outcome: before[lesson.outcome] + 1}
@@ -113,6 +113,16 @@ def _sources(said: Mapping[str, Any]) -> list[str]:
     found = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
     first = said.get("source")
     return found or ([first] if isinstance(first, str) else [])
+
+
+def _covered(source: str, known: Collection[str]) -> bool:
+    """Whether a lesson from there is known: from that very place, or from all turns of a conversation it names.
+
+    A conversation that is read again may be cut otherwise, and names a part of the turns it named before.
+    """
+    talk, mark, turns = source.partition("#")
+    told = {turn for one in known for turn in one.partition("#")[2].split(",") if one.startswith(f"{talk}#")}
+    return source in known or (bool(mark) and told.issuperset(turns.split(",")))
 
 
 def _times(number: int) -> str:

@@ -25,8 +25,9 @@ from atlas.models.lexicon import STOPWORDS
 KEY, EXPLICIT, IMPLICIT = "stated", "explicit", "implicit"
 #: Whose wish it is where nobody is named.
 USER = "user"
-#: Texts of more sentences tell a story, values of more words are not one thing.
-_MOST_SENTENCES, _MOST_WORDS = 3, 6
+#: Texts of more sentences or characters tell a story, values of more words are not one thing. The patterns try every
+#: way to part a sentence, so a page without a full stop would keep them busy for half a minute.
+_MOST_SENTENCES, _MOST_CHARS, _MOST_WORDS = 3, 200, 6
 
 #: Values that exclude one another, by what they are values of: the words for each.
 _SCALES: Mapping[str, Mapping[str, str]] = {
@@ -173,8 +174,10 @@ def wishes(text: str) -> tuple[Wish, ...]:
     >>> [(w.subject, w.topic, w.value) for w in wishes("Ana: please answer in German")]
     [('ana', ('language', 'answers', ''), 'german')]
     """
+    if len(text) > _MOST_SENTENCES * _MOST_CHARS:
+        return ()
     said = offline.sentences(text)
-    if len(said) > _MOST_SENTENCES:
+    if len(said) > _MOST_SENTENCES or max(map(len, said), default=0) > _MOST_CHARS:
         return ()
     speaker = _SPEAKER.match(text.strip())
     subject = _folded(speaker["who"]) if speaker else USER

@@ -55,6 +55,14 @@ def test_the_same_place_is_counted_once(engine):
     assert counts(engine, id)[1] == 2
 
 
+def test_a_conversation_that_is_cut_otherwise_the_second_time_is_counted_once(engine):
+    (id,) = engine.ingest(WORKED, source="chat#2,3", **TOOL)
+    for source in ("chat#5,6", "chat#6", "chat#3,5", "chat#6,7", "other#6"):
+        engine.ingest(WORKED, source=source, **TOOL)
+    assert counts(engine, id)[1] == 4
+    assert not engine.ingest(WORKED, source="chat#6", **TOOL).applied.paths
+
+
 def test_what_is_not_trusted_is_not_counted_with_what_is(engine):
     (id,) = engine.ingest(WORKED, **TOOL)
     engine.ingest(WORKED, trust="untrusted", **TOOL)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -142,3 +144,14 @@ def test_what_was_said_is_told_from_what_was_drawn(text, how):
 
 def test_a_long_text_tells_a_story():
     assert wishes("I prefer tea. " * 4) == ()
+    assert wishes(f"I prefer {'very ' * 50}dark tea") == ()
+
+
+@pytest.mark.parametrize("text", ["I prefer {}", "{} for {}", "Use {} over {}", "I want {} in english", "always {}"])
+def test_no_text_keeps_it_busy(text):
+    for filler in ("a " * 99, "my " * 66, "for a " * 33, "to have " * 25, "over the " * 22, "now " * 50):
+        for given_ in (text.format(filler, filler), text.format(filler[:90], filler[:90])):
+            began = time.process_time()
+            wishes(given_)
+            stated(given_)
+            assert time.process_time() - began < 0.5, given_
