@@ -30,15 +30,16 @@ def test_the_newest_said_one_closes_the_older_in_one_commit(engine, git, root):
 
 def test_different_topics_and_people_stay(engine):
     texts = ["Ana prefers dark mode", "Bo prefers light mode", "Ana prefers short answers", "Ana prefers tea"]
-    ids = [engine.ingest(text, **PREFERENCE)[0] for text in texts]
+    ids = engine.ingest_many([Request(text, kind="preference") for text in texts])
     engine.ingest("Ana prefers long commit messages now", **PREFERENCE)
     assert not any("superseded_by" in meta(engine, id) for id in ids)
 
 
 def test_what_is_only_drawn_overrules_nothing_that_was_said(engine):
     (said,) = engine.ingest("Ana prefers dark mode", created=day(1), **PREFERENCE)
-    (drawn,) = engine.ingest("Ana usually uses light mode", created=day(2), **PREFERENCE)
-    assert meta(engine, drawn)["stated"] == "implicit"
+    for text in ("Ana uses light mode", "Ana usually uses the light theme"):
+        (drawn,) = engine.ingest(text, created=day(2), **PREFERENCE)
+        assert meta(engine, drawn)["stated"] == "implicit"
     assert "superseded_by" not in meta(engine, said)
 
 
@@ -115,8 +116,12 @@ def test_the_view_has_what_was_said_first_and_the_newest_of_it(engine):
         "Ana usually skips lunch": day(8),
         "Ana prefers dark mode": day(1),
     }
-    for text, created in texts.items():
-        engine.ingest(text, created=created, source=f"chat-{created[8:10]}", **PREFERENCE)
+    engine.ingest_many(
+        [
+            Request(text, kind="preference", created=created, source=f"chat-{created[8:10]}")
+            for text, created in texts.items()
+        ]
+    )
     engine.ingest("Ana prefers light mode now", created=day(5), **PREFERENCE)
     shown = [item.label for item in engine.view("terrace and tea", order="relevance").items]
     assert shown[:5] == [
@@ -131,8 +136,8 @@ def test_the_view_has_what_was_said_first_and_the_newest_of_it(engine):
 
 
 def test_where_there_is_little_room_what_was_said_has_it(engine):
-    for n in range(12):
-        engine.ingest(f"Ana seems to like dish number {n} of the menu", created=day(20), **PREFERENCE)
+    texts = [f"Ana seems to like dish number {n} of the menu" for n in range(12)]
+    engine.ingest_many([Request(text, kind="preference", created=day(20)) for text in texts])
     engine.ingest("Ana wants answers in German", created=day(1), **PREFERENCE)
     shown = [item.label for item in engine.view("what about the boiler?", budget=150).items]
     assert "Ana wants answers in German" in shown

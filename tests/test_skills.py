@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from shell import atlas
 
@@ -223,6 +223,7 @@ def test_a_search_says_that_nobody_approved_it(engine, skill, root):
 # ----------------------------------------------------------------------- laws
 
 
+@settings(deadline=None)
 @given(st.text(max_size=90))
 def test_a_name_is_one_the_format_allows(title):
     name = skills.slug(title)
@@ -230,6 +231,7 @@ def test_a_name_is_one_the_format_allows(title):
     assert len(name) <= 64
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=200), st.sampled_from(["", "A"]))
 def test_what_is_told_stands_in_the_file_and_is_found_again(text, label):
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlas import markdown, tools
@@ -35,8 +35,8 @@ def test_a_lesson_is_one_memory_and_its_uses_are_counted(engine, git, root):
 
 
 def test_other_tools_and_other_lessons_are_memories_of_their_own(engine):
-    for text in (WORKED, "pytest: worked: run it with -x", "ruff: worked: run it with -n 2"):
-        assert len(engine.ingest(text, **TOOL)) == 1
+    texts = (WORKED, "pytest: worked: run it with -x", "ruff: worked: run it with -n 2")
+    assert len(engine.ingest_many([Request(text, kind="tool") for text in texts])) == 3
 
 
 def test_a_batch_counts_within_itself_in_one_commit(engine, git, root):
@@ -87,6 +87,7 @@ def test_a_text_of_another_form_is_stored_as_it_is(engine):
     assert "faster" in memory.detail
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["worked", "failed"]), st.sampled_from(["", "a#1", "b#2"])), max_size=12),
     st.text(min_size=1, max_size=40).filter(lambda text: text.strip() and "\0" not in text),

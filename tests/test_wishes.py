@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlas.wishes import EXPLICIT, IMPLICIT, Wish, stated, wishes
@@ -97,6 +97,7 @@ VALUES = {
 }
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_no_topic_overrules_another_and_nobody_anybody_else(data):
     topics = data.draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=2, max_size=2))
@@ -109,6 +110,7 @@ def test_no_topic_overrules_another_and_nobody_anybody_else(data):
     assert wishes(one), one
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300))
 def test_any_text_is_read_and_replaces_itself_never(text):
     found = wishes(text)
@@ -116,6 +118,7 @@ def test_any_text_is_read_and_replaces_itself_never(text):
     assert stated(text) in {EXPLICIT, IMPLICIT}
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["a", "b", "c"]), min_size=2, max_size=2), st.booleans())
 def test_of_two_values_of_a_sole_topic_each_would_overrule_the_other(values, change):
     one, other = (Wish("ana", ("theme",), value, sole=True, change=change) for value in values)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from loopback import KEY, Server, serving
 
@@ -50,6 +50,7 @@ def test_a_budget_of_tokens_counts_what_is_answered_too():
     budget.take("short")
 
 
+@settings(deadline=None)
 @given(st.integers(1, 9), st.lists(st.floats(0, HOUR * 2), max_size=40))
 def test_no_hour_has_more_calls_than_its_budget(calls, steps):
     now = [0.0]

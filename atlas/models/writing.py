@@ -62,9 +62,10 @@ class Budget:
             self._spent.append((now, 1, tokens_of(text)))
 
     def add(self, text: str) -> None:
-        """What was answered counts too."""
+        """What was answered counts too, with the last call: a stream has a thousand pieces."""
         with self._lock:
-            self._spent.append((self._clock(), 0, tokens_of(text)))
+            then, calls, tokens = self._spent.pop() if self._spent else (self._clock(), 0, 0)
+            self._spent.append((then, calls, tokens + tokens_of(text)))
 
     def _sentence(self, spent: str, setting: str, now: float) -> str:
         minutes = max(1, round((HOUR - (now - self._spent[0][0])) / 60))
@@ -126,7 +127,7 @@ def transcript(messages: Sequence[Told]) -> str:
 
 def tokens_of(text: str) -> int:
     """About how many tokens a text has."""
-    return len(text) // _TOKEN_CHARS + 1
+    return -(-len(text) // _TOKEN_CHARS)
 
 
 def _takes(function: Callable[..., Any], name: str) -> bool:
