@@ -15,7 +15,7 @@ import numpy as np
 from atlas.errors import Ambiguous, NotFound
 from atlas.keys import SEP, handle, parted
 from atlas.live import Filters
-from atlas.memory import CLUSTER_PREFIX, Finding, Lod, Scope
+from atlas.memory import CLUSTER_PREFIX, HUB, Finding, Lod, Scope
 from atlas.profiles import DEFAULT_TIER, TIERS, Profile, profiles
 from atlas.resolver import Known
 from atlas.store import only_row
@@ -66,6 +66,18 @@ class Catalog:
             Card(p, i, b, label or PurePosixPath(p).stem, kind, parted(t), parted(e), parted(a), key, written, stale)
             for p, i, b, label, kind, t, e, a, key, written, stale in rows
         ]
+
+    def recent(self, limit: int, kinds: Sequence[str] = ()) -> list[Card]:
+        """The memories that were stored last, newest first; pages of clusters and what was replaced left out."""
+        where, bound = Filters(self._scope, tuple(kinds)).sql()
+        rows = self._con.execute(
+            f"SELECT l.path FROM listing l JOIN notes n USING (note) WHERE {where} AND n.kind <> '{HUB}' "
+            "AND coalesce(n.meta->>'superseded_by', '') = '' ORDER BY n.created DESC NULLS LAST, l.path LIMIT ?",
+            [*bound, limit],
+        ).fetchall()
+        order = {path: place for place, (path,) in enumerate(rows)}
+        marks = ", ".join("?" * len(order)) or "NULL"
+        return sorted(self.cards(f"l.path IN ({marks})", list(order)), key=lambda card: order[card.path])
 
     def profiles(self) -> tuple[Profile, ...]:
         """What upkeep has to know of every memory, by path."""

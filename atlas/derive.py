@@ -17,6 +17,7 @@ from atlas import approval, chunks, drift, markdown, words
 from atlas.credentials import masked
 from atlas.keys import handle, joined, key, term_hash
 from atlas.memory import Memory
+from atlas.survey import blob_id
 
 
 @dataclass(slots=True)
@@ -103,7 +104,7 @@ def memory(id: str, path: str, data: bytes) -> Memory:
     """The memory a file holds; raises NotText."""
     note = markdown.parse(markdown.decode(data).text, path)
     label = note.title or PurePosixPath(path).stem
-    return Memory(id, path, label, note.summary, note.body, note.meta, note.tags, note.links)
+    return Memory(id, path, label, note.summary, note.body, note.meta, note.tags, note.links, blob_id(data))
 
 
 def _storable(text: str) -> str:

@@ -29,6 +29,7 @@ from atlas.hand import Hand
 from atlas.memory import CLUSTER_PREFIX, HUB, Applied, Entry, Finding, Memory, Record
 from atlas.opened import new_id
 from atlas.reviewing import ReviewingEngine
+from atlas.remembering import Stored
 
 if TYPE_CHECKING:
     from atlas.chat import Answer, Chat
@@ -116,6 +117,11 @@ class MemoryEngine(ReviewingEngine):
         pages = {slug: card.path for card in cards if card.kind == HUB and (slug := hubs.slug_at(card.path))}
         beside = {slug: hubs.guests(self._read_or_none(path)) for slug, path in pages.items()}
         return clusters.bundle(cards, name, beside)
+
+    def recent(self, limit: int = 20, *, kind: Sequence[str] = ()) -> list[Stored]:
+        """The memories that were stored last, newest first."""
+        with self._catalog() as catalog:
+            return [Stored(card.id, card.path, card.label) for card in catalog.recent(limit, kind)]
 
     def load(self, cluster: str, session: str = "main") -> Loaded:
         """Hold the memories of a cluster ready for a session, in one go, until they are unloaded; raises NotFound."""
@@ -208,15 +214,20 @@ class MemoryEngine(ReviewingEngine):
             memory = derive.memory(card.id, card.path, self._read_bytes(card.path))
             journal.note(self.config, journal.SHOW, [card.id])
             return memory
-        return past.memory_at(self._under_git(), name, as_of, self._card)
+        return past.memory_at(self._under_git(), name, as_of, self._card, self.config.scope)
 
     def history(self, name: str | None = None, *, limit: int = 50) -> list[Entry]:
-        """Commits that touched the vault, or one memory (which may be gone by now), newest first."""
-        return past.entries(self._under_git(), name, self._card, limit)
+        """Commits that touched the vault, or one memory (which may be gone by now), newest first; raises NotFound."""
+        scope = self.config.scope
+        most = past.MOST if scope.prefix else limit
+        found = past.within(past.entries(self._under_git(), name, self._card, most), scope)[:limit]
+        if name is not None and not found:
+            self._card(name)  # one that lies outside this engine's scope is none; a new one has no commit yet
+        return found
 
     def changed(self, since: str) -> list[Entry]:
         """Commits after a date or a revision."""
-        return past.changed(self._under_git(), since)
+        return past.within(past.changed(self._under_git(), since), self.config.scope)
 
     def undo(self, commit: str | None = None, *, only: Sequence[str] = ()) -> tuple[Applied, list[str]]:
         """Revert a commit of Atlas, the last one by default, by a new commit; and the memories that came back.

@@ -9,6 +9,7 @@
     ├── Unparsable                1   a file whose metadata cannot be read; it is never rewritten
     ├── NotText                   1   a file that is not text
     ├── Conflict                  1   the file changed since it was read; holds both sides
+    ├── Outdated                  1   a change meant for another version of the memory than the one there is
     ├── SecretFound               1   text that looks like a credential
     ├── Protected                 1   a memory that is not forgotten, and what would have to be done first
     ├── DuplicateId               1   two files claim one id
@@ -94,6 +95,19 @@ class Conflict(AtlasError):
     def __init__(self, path: str, ours: bytes | None, theirs: bytes | None) -> None:
         self.path, self.ours, self.theirs = path, ours, theirs
         super().__init__(f"{path} changed while it was being edited: nothing was written; read it again and retry.")
+
+
+class Outdated(AtlasError):
+    """A change that was meant for another version of the memory. Nothing was written.
+
+    `expected` is the version (a Git blob id) that was asked for, `version` the one there is.
+    """
+
+    def __init__(self, path: str, expected: str, version: str) -> None:
+        self.path, self.expected, self.version = path, expected, version
+        super().__init__(
+            f"{path} is at version {version} now, not {expected}: nothing was written; read it again, then retry."
+        )
 
 
 class SecretFound(AtlasError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from atlas import config, edits, feedback, forgetting, journal, upkeep, vault
 from atlas.catalog import Card, Catalog
-from atlas.errors import UsageError
+from atlas.errors import Outdated, UsageError
 from atlas.ingest import Draft, Request, plan_batch
 from atlas.memory import Applied, Change, Record
 from atlas.opened import new_id
@@ -42,11 +42,12 @@ class Forgotten:
 class JudgingEngine(TendingEngine):
     """The part of the façade that judges memories."""
 
-    def feedback(self, name: str, *, good: bool, correction: str = "") -> Judged:
+    def feedback(self, name: str, *, good: bool, correction: str = "", version: str = "") -> Judged:
         """Say of a memory that it was of use, or that it is wrong, and perhaps what is right.
 
         Praise makes it more important; a complaint less, and contested. A correction becomes a memory of its own that
-        takes the other's place, in the same commit. Raises UsageError for a correction of what is good.
+        takes the other's place, in the same commit. Raises UsageError for a correction of what is good, and Outdated if
+        the memory is not at `version` any more, where one is named.
         """
         if good and correction:
             raise UsageError("What is good needs no correction: say it is wrong, or leave the text out.")
@@ -58,6 +59,7 @@ class JudgingEngine(TendingEngine):
                     catalog = Catalog(reader.con, self.config.scope)
                     card = catalog.find(name)
                     changes, made[:] = self._verdict(catalog, card, good=good, correction=correction)
+                    _same_version(changes, card.path, version)
                     passed = self._hand.checked(changes, reader)
                 subject = f"{'Praise' if good else 'Correct' if correction else 'Doubt'} {card.label}"
                 reason, about = "good" if good else "wrong", tuple(made)
@@ -100,16 +102,21 @@ class JudgingEngine(TendingEngine):
         limit: int | None = None,
         dry_run: bool = False,
         yes: bool = False,
+        version: str = "",
     ) -> Forgotten:
         """Let the least active memories, or those named, step down one rung, in one commit.
 
-        `yes` also does what would stop and ask. Raises Protected if one that is named must stay, GitRefused where no
+        `yes` also does what would stop and ask. `version` is that of the one memory named; raises Outdated if it is
+        another by now. Raises Protected if one that is named must stay, GitRefused where no
         commit can be made now, Unavailable while upkeep runs.
         """
         look = Overview(self.config, self._index, self._tended(), self._read_or_none)
         with upkeep.alone(self.config.state):
             paths = [self._card(name).path for name in names]
+            if version and len(paths) != 1:
+                raise UsageError("A version is that of one memory: name that one alone.")
             plan = forgetting.plan(look.view(), names=paths, policy=policy, limit=limit)
+            _same_version(plan.changes, paths[0] if version else "", version)
             stops = "" if yes else plan.stops
             if dry_run or stops or not plan.changes:
                 return Forgotten(plan.rows, Applied(()), stops, notes=plan.notes)
@@ -126,3 +133,13 @@ class JudgingEngine(TendingEngine):
         with self._catalog() as catalog:
             journal.note(self.config, journal.SHOW, [card.id for card in catalog.cards() if card.path in paths])
         return applied, list(record.memories)
+
+
+def _same_version(changes: Sequence[Change], path: str, version: str) -> None:
+    """Raise Outdated if a change is not made to this version of the file at `path`; "" is any.
+
+    What was planned is compared, not the file: an editor's save in between is then caught by compare-and-write.
+    """
+    for change in changes:
+        if version and change.path == path and change.before not in (None, version):
+            raise Outdated(path, version, change.before or "")

@@ -111,7 +111,8 @@ class Memory:
     """One memory as read from a file.
 
     `id` is the written ULID, or the derived identity of a note that has none. `detail` is the whole body.
-    `meta` is the frontmatter with every scalar as the text a person typed.
+    `meta` is the frontmatter with every scalar as the text a person typed. `version` is the Git blob id of the bytes
+    that were read; a change that names it is refused once there are others.
     """
 
     id: str
@@ -122,6 +123,7 @@ class Memory:
     meta: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     tags: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
+    version: str = ""
 
     @property
     def clusters(self) -> tuple[str, ...]:

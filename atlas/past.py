@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from atlas.commits import OP
 from atlas.config import ENDINGS, now
 from atlas.errors import AtlasError, NotFound, NotText, UsageError
 from atlas.identity import derived_id
-from atlas.memory import Change, Entry, Memory, Record
+from atlas.memory import WHOLE_VAULT, Change, Entry, Memory, Record, Scope
 from atlas.paths import is_record
 from atlas.source import decode
 from atlas.survey import blob_id
@@ -23,8 +23,8 @@ Read = Callable[[str], bytes | None]
 _PLAIN = ("init", "keep", "usage", "purge")
 #: How many versions of a file are looked at for the one with the most detail.
 _VERSIONS = 200
-#: How many entries `changed` lists at most.
-_MOST = 10_000
+#: How many entries are looked at, at most, for those of a scope or since a moment.
+MOST = 10_000
 
 
 class Named(Protocol):
@@ -60,10 +60,10 @@ def entries(repository: git.Repository, name: str | None, find: Find, limit: int
     return history.log(repository, path=card.path, memory=card.id, limit=limit)
 
 
-def memory_at(repository: git.Repository, name: str, as_of: str, find: Find) -> Memory:
-    """The memory as a revision or date had it, wherever it lay then; raises NotFound."""
+def memory_at(repository: git.Repository, name: str, as_of: str, find: Find, scope: Scope = WHOLE_VAULT) -> Memory:
+    """The memory as a revision or date had it, wherever in the scope it lay then; raises NotFound."""
     commit = history.resolve(repository, as_of, now())
-    tree = repository.tree(commit, ENDINGS)
+    tree = {path: blob for path, blob in repository.tree(commit, ENDINGS).items() if scope.contains(path)}
     path = _path_at(repository, commit, tree, name, find)
     data = repository.read(commit, path)
     return derive.memory(markdown.written_id(data) or derived_id(path), path, data)
@@ -77,7 +77,19 @@ def changed(repository: git.Repository, since: str) -> list[Entry]:
         if history.moment(since, now()) is None:
             raise
         start = ""  # a moment before the first commit
-    return history.log(repository, since=start, limit=_MOST)
+    return history.log(repository, since=start, limit=MOST)
+
+
+def within(found: Sequence[Entry], scope: Scope) -> list[Entry]:
+    """Those of the entries that concern a scope, each without what it says of anything outside."""
+    if not scope.prefix:
+        return list(found)
+    mine = [(entry, tuple(path for path in entry.paths if scope.contains(path))) for entry in found]
+    return [
+        entry if paths == entry.paths else replace(entry, paths=paths, memories=(), subject=entry.op, reason="")
+        for entry, paths in mine
+        if paths
+    ]
 
 
 def _path_at(repository: git.Repository, commit: str, tree: dict[str, str], name: str, find: Find) -> str:
