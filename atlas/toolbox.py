@@ -92,7 +92,7 @@ class Toolbox:
             except NotFound as err:
                 missing.append(err)
                 continue
-            texts.append(f"[{memory.id} L2] {guarded(f'{memory.label}: {memory.detail}')}")
+            texts.append(f"[{memory.id} L2] {guarded(_titled(memory))}")
         if missing and not texts:
             raise missing[0]
         answer: dict[str, Any] = {"text": self._framed("\n".join(texts))}
@@ -246,6 +246,11 @@ def _hit(hit: Hit) -> dict[str, Any]:
         **{name: value for name, value in facts.items() if value},
         "score": round(hit.score, 4),
     }
+
+
+def _titled(memory: Memory) -> str:
+    """The whole text, under its title where it does not begin with one."""
+    return memory.detail if memory.detail.lstrip().startswith("#") else f"{memory.label}: {memory.detail}"
 
 
 def _card(memory: Memory) -> dict[str, Any]:

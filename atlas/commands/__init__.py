@@ -56,6 +56,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "duplicates": ("upkeep", "Name pairs of memories that say nearly the same; nothing is merged."),
     "eval": ("upkeep", "Run the vault's own checks in evals/."),
     "merge": ("merge", "Merge notes that Git left in conflict, or repair marks that slipped in."),
+    "mcp": ("mcp", "Serve the memory to agents by the Model Context Protocol."),
     "demo": ("demo", "Run the main job on a temporary vault, start to finish."),
     "completion": ("demo", "Print the line that turns on completion in your shell."),
 }
