@@ -33,6 +33,7 @@ from atlas.remembering import Stored
 
 if TYPE_CHECKING:
     from atlas.chat import Answer, Chat
+    from atlas.memoryfiles import MemoryFiles
     from atlas.session import Loaded
 
 
@@ -95,6 +96,11 @@ class MemoryEngine(ReviewingEngine):
             record = Record("adopt", f"Give {len(changes)} notes an id", actor=self.config.actor, memories=minted)
             applied = self._hand.apply(changes, record) if changes else Applied(())
         return applied, refused
+
+    def files(self, folder: str = "memories/agent") -> MemoryFiles:
+        """A folder below this engine's scope as files that an agent names and writes itself, byte for byte."""
+        files: MemoryFiles = import_module("atlas.memoryfiles").MemoryFiles(self.config, self._hand, folder)
+        return files
 
     def _edit_all(self, names: Sequence[str], edit: Callable[[str], str], *, op: str, reason: str) -> Applied:
         def attempt() -> Applied:
