@@ -61,8 +61,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("demo", "Print the line that turns on completion in your shell."),
 }
 
-#: Commands that only Git and its hooks call, left out of `atlas --help`: their modules.
-HIDDEN = {"hook": "hooks", "merge-driver": "merge"}
+#: Commands that only Git, its hooks and those of agents call, left out of `atlas --help`: their modules.
+HIDDEN = {"hook": "hooks", "merge-driver": "merge", "agent-hook": "kit"}
 
 EXIT_INTERRUPTED = 130
 

@@ -2,44 +2,83 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from atlas import view
+from atlas.commands import kit
 from atlas.commands._door import Door, emit, json_option, outcome, progress, read_text
 from atlas.memory import KINDS, Applied
 
 if TYPE_CHECKING:
     from atlas.chatfiles import Chat
 
+#: Those of `agenthook.AGENTS`, which loads more than a command's options may.
+AGENTS = ("claude-code", "codex", "cursor")
+
 
 @click.command()
 @click.argument("dir", required=False, type=click.Path(file_okay=False, path_type=Path))
+@click.option("--agent", "agents", multiple=True, type=click.Choice(AGENTS),
+              help="Make this coding agent use the vault: instructions, MCP server, hooks (repeatable).")  # fmt: skip
+@click.option("--project", type=click.Path(file_okay=False, path_type=Path), default=Path(),
+              help="The folder the agent works in; else the current one.")  # fmt: skip
+@click.option("--remove", is_flag=True, help="With --agent: take exactly that out again.")
+@click.option("--dry-run", is_flag=True, help="With --agent: print the files as they would be, and change nothing.")
 @json_option
 @click.pass_obj
-def init(door: Door, dir: Path | None, as_json: bool) -> int:
+def init(
+    door: Door, dir: Path | None, agents: tuple[str, ...], project: Path, remove: bool, dry_run: bool, as_json: bool
+) -> int:
     """Make a new vault, or adopt a folder of notes without touching one.
 
     DIR is made if it is not there; without it, the folder is --vault, else the current one. Adopting adds atlas.toml
     and lines to .gitignore and .gitattributes, and commits nothing.
+
+    With --agent, the vault may be one that is there, and the files go into the project: what is in them already is
+    kept, byte for byte.
     """
     from atlas.engine import MemoryEngine
     from atlas.template import create
 
-    made = create(dir or Path(door.vault or "."))
+    if (remove or dry_run) and not agents:
+        raise click.UsageError("--remove and --dry-run go with --agent")
+    folder = dir or _vault_of(door, agents)
+    if remove or dry_run:
+        edits = kit.install(door, folder.resolve(), agents, project, dry_run=dry_run, remove=remove)
+        files = [{"path": edit.path, "what": edit.what} for edit in edits]
+        if as_json:
+            emit({"files": files})
+        elif dry_run:
+            click.echo(kit.preview(edits))
+        return 0
+    made = create(folder)
+    edits = kit.install(door, made.root, agents, project, dry_run=False, remove=False)
     with MemoryEngine(made.root, create=False, resident=False) as engine, progress(door, "Indexing") as bar:
         memories = engine.refresh(progress=bar).memories
     if as_json:
-        emit(
-            {"vault": made.root, "adopted": made.adopted, "memories": memories, "added": made.added, "note": made.note}
-        )
+        told = {"files": [{"path": edit.path, "what": edit.what} for edit in edits]} if agents else {}
+        said = {"memories": memories, "added": made.added, "note": made.note}
+        emit({"vault": made.root, "adopted": made.adopted, **said, **told})
     else:
         word = "Adopted" if made.adopted else "New vault:" if made.new else "A vault already:"
         click.echo(f"{word} {made.root} ({view.counted(memories, 'memory')})")
         door.say(made.note)
     return 0
+
+
+def _vault_of(door: Door, agents: tuple[str, ...]) -> Path:
+    """The folder that `init` means where none is named; an agent's project is no vault where there is one already."""
+    from atlas.config import choose_vault
+    from atlas.errors import NotAVault
+
+    if agents:
+        with suppress(NotAVault):
+            return choose_vault(door.vault)
+    return Path(door.vault or ".")
 
 
 @click.command()

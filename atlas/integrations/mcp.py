@@ -17,7 +17,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Annotated, Any
 
-from atlas import __version__
+import atlas
 from atlas.engine import MemoryEngine
 from atlas.errors import AtlasError, Unavailable
 from atlas.guard import inline
@@ -225,4 +225,4 @@ def _name_version(found: Any) -> None:
     low: Mapping[str, Any] = vars(found)
     for name in ("_lowlevel_server", "_mcp_server"):
         if name in low and hasattr(low[name], "version"):
-            low[name].version = __version__
+            low[name].version = atlas.__version__
