@@ -13,6 +13,7 @@ from atlas.bundle import HERE
 from atlas.catalog import Card
 from atlas.conversing import Conversation
 from atlas.errors import AtlasError, UsageError
+from atlas.holdings import Holdings
 from atlas.importers import File, Skipped, Talk
 from atlas.importers.given import Given, opened
 from atlas.ingest import Request
@@ -170,8 +171,9 @@ class CarryingEngine(RememberingEngine):
     def _worth_keeping(self, asked: Sequence[Conversation], wish: _Wish) -> int:
         """How many memories would be made of these conversations."""
         count = tokens.load(self.config.tokenizer, self.config.root).count
-        with self._catalog(wish.scope) as catalog:
-            heard = [conversing.heard(conversing.opened(one), catalog, count) for one in asked]
+        with self._index.reader() as reader:
+            held = Holdings(reader, Scope(wish.scope))
+            heard = [conversing.heard(conversing.opened(one), held, count) for one in asked]
         return sum(len(group) for one in heard for group in one.groups)
 
     def _threads(self, names: Sequence[str], wish: _Wish) -> dict[str, int]:

@@ -28,8 +28,8 @@ from atlas.errors import NotFound
 from atlas.hand import Hand
 from atlas.memory import CLUSTER_PREFIX, HUB, Applied, Entry, Finding, Memory, Record
 from atlas.opened import new_id
-from atlas.reviewing import ReviewingEngine
 from atlas.remembering import Stored
+from atlas.reviewing import ReviewingEngine
 
 if TYPE_CHECKING:
     from atlas.chat import Answer, Chat
