@@ -10,12 +10,13 @@ from atlas import edits, joining, moving, splitting, vault
 from atlas.catalog import Card, Catalog
 from atlas.config import now
 from atlas.errors import AtlasError, OutsideVault, UsageError
-from atlas.memory import WHOLE_VAULT, Applied, Finding, Record
+from atlas.memory import WHOLE_VAULT, Applied, Change, Finding, Record
 from atlas.opened import OpenedVault, new_id
 from atlas.paths import inside
 from atlas.relink import Plan, Rewritten, Room
 from atlas.resolver import Known, Names
 from atlas.strays import find
+from atlas.survey import blob_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,24 @@ class CuratingEngine(OpenedVault):
             return made, record, card.path, new
 
         return self._rearranged(plan, dry_run=dry_run)
+
+    def remove(self, names: Sequence[str], *, reason: str = "") -> Applied:
+        """Take memories out of the vault, in one commit. Git keeps them, and `restore` brings each back.
+
+        It is what a program does that keeps memories of its own here; `forget` lets them fade. Raises NotFound.
+        """
+
+        def attempt() -> Applied:
+            with self._hand.lock():
+                with self._catalog() as catalog:
+                    cards = list({card.path: card for card in map(catalog.find, names)}.values())
+                gone = [Change(c.path, None, blob_id(self._read_bytes(c.path)), c.id, c.label) for c in cards]
+                ids = tuple(card.id for card in cards)
+                subject = f"Remove {cards[0].label}" if len(cards) == 1 else f"Remove {len(cards)} memories"
+                record = Record("remove", subject, reason, self.config.actor, memories=ids)
+                return self._hand.apply(gone, record) if gone else Applied(())
+
+        return edits.retried(attempt)
 
     def repair_links(self, *, dry_run: bool = False, reason: str = "") -> Relinked:
         """Mend the links to notes that were renamed outside Atlas, as far as Git or their ids tell where they are."""

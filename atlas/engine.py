@@ -24,6 +24,7 @@ from atlas import (
     thaw,
     whynot,
 )
+from atlas.catalog import Card
 from atlas.errors import NotFound
 from atlas.hand import Hand
 from atlas.memory import CLUSTER_PREFIX, HUB, Applied, Entry, Finding, Memory, Record
@@ -115,6 +116,20 @@ class MemoryEngine(ReviewingEngine):
         return edits.retried(attempt)
 
     # ---------------------------------------------------------------- reading
+
+    def listed(self, *, scope: str | None = None) -> list[Card]:
+        """What the index knows of every memory of a scope, by path, without opening a file."""
+        with self._catalog(self._scope(scope)) as catalog:
+            return catalog.cards()
+
+    def memories(self, names: Sequence[str] | None = None, *, scope: str | None = None) -> list[Memory]:
+        """These memories, whole, or all of a scope, by path. Unlike `expand`, it does not count as reading them.
+
+        Raises NotFound, Ambiguous.
+        """
+        with self._catalog(self._scope(scope)) as catalog:
+            cards = catalog.cards() if names is None else [catalog.find(name) for name in names]
+        return [derive.memory(card.id, card.path, self._read_bytes(card.path)) for card in cards]
 
     def clusters(self, name: str | None = None) -> list[clusters.Cluster]:
         """The clusters, largest first; or one with its members, and the notes of a person that its page names."""

@@ -46,7 +46,8 @@ class Request:
     """One text to remember. What is None or empty is drawn from the text; `scope` is a path prefix.
 
     `whole` keeps a list of statements as one memory. `created` and `valid_from` are ISO 8601; a fact that tells of a
-    change on a day ("Ana moved to floor 5 yesterday") is valid from that day where nothing else is given.
+    change on a day ("Ana moved to floor 5 yesterday") is valid from that day where nothing else is given. `meta` is
+    further metadata, written behind its own.
     """
 
     text: str
@@ -61,6 +62,7 @@ class Request:
     created: str | datetime | None = None
     whole: bool = False
     entities: Sequence[str] | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +264,7 @@ def _draft(request: Request, key: str, id: str, now: datetime, taken: Callable[[
         "trust": form.trust,
         **form.last,
     }
-    kept = {name: value for name, value in meta.items() if value not in (None, "", [])}
+    kept = {name: value for name, value in {**meta, **request.meta, **meta}.items() if value not in (None, "", [])}
     path = form.path or free_path(f"{scope.prefix}memories/{created:%Y/%m}/", form.label, id, taken)
     return Draft(id, path, form.label, form.summary, form.text, key, kept)
 
