@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from atlas import transcripts
+from atlas import agentlogs
 from atlas.engine import MemoryEngine
 from atlas.errors import UsageError
 from atlas.remembering import Ingested
@@ -60,7 +60,7 @@ def ended(engine: MemoryEngine, agent: str, said: Mapping[str, Any]) -> Ingested
     place = Path(str(file)).expanduser()
     try:
         with place.open(encoding="utf-8", errors="replace") as lines:
-            messages = transcripts.read(lines)
+            messages = agentlogs.read(lines)
     except OSError as err:
         raise UsageError(f"The transcript {place} cannot be read ({err.strerror}).") from None
     name = said.get("session_id") or said.get("conversation_id") or place.stem
