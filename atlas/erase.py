@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from atlas import kept, markdown, objects, rewriting, tombstones, usage, vault, versions
+from atlas import kept, markdown, objects, rewriting, tombstones, transcripts, usage, vault, versions
 from atlas.config import Config
 from atlas.errors import GitRefused, NotText
 from atlas.git import Repository
@@ -323,6 +323,7 @@ def forget(config: Config, told: Case) -> None:
     folder = config.state / "journal"
     for file in folder.glob("*.jsonl") if folder.is_dir() else ():
         _blanked(file, told.ids)
+    transcripts.erase(config, lambda data: bool(told.traces.found(data) - told.shared))
 
 
 def _blanked(file: Path, ids: Collection[str]) -> None:

@@ -43,13 +43,17 @@ class Event:
 
 def append(config: Config, event: Event) -> None:
     """Write an event at the end: whole, in one call, so that many processes can."""
-    folder = config.state / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
     line = json.dumps(_fields(event), ensure_ascii=False, separators=(",", ":")) + "\n"
-    with (folder / f"{event.time[:7]}.jsonl").open("ab+", buffering=0) as stream:
+    add(config.state / FOLDER / f"{event.time[:7]}.jsonl", line.encode("utf-8", "surrogateescape"))
+
+
+def add(file: Path, lines: bytes) -> None:
+    """Write lines, each with its end, at the end of a file that only grows."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("ab+", buffering=0) as stream:
         # What a full disk cut short must not take the next line with it.
         torn = stream.seek(0, os.SEEK_END) and not _ends_a_line(stream.fileno())
-        stream.write((b"\n" if torn else b"") + line.encode("utf-8", "surrogateescape"))
+        stream.write((b"\n" if torn else b"") + lines)
 
 
 def note(config: Config, op: str, ids: Iterable[str]) -> None:
