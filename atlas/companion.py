@@ -18,7 +18,7 @@ from typing import Any, Self
 from atlas.engine import MemoryEngine
 from atlas.errors import AtlasError, UsageError
 from atlas.memory import Scope, View
-from atlas.messages import USER, Message
+from atlas.messages import USER, Message, read
 from atlas.remembering import Ingested
 from atlas.toolbox import Toolbox
 from atlas.toolspec import Tool
@@ -93,7 +93,9 @@ class Companion:
     def capture(self, said: Iterable[Message | Mapping[str, Any]], conversation: str = "") -> Ingested | None:
         """Keep what is worth it of a conversation; None, if the vault fails. What it holds already is passed over."""
         with going_on("written"):
-            done = self.engine.ingest(messages=list(said), conversation=conversation, mode=self.mode)
+            # Frameworks draw an id for a message each time they are given it: what was said tells it apart instead.
+            messages = [replace(one, id="") for one in read(said)]
+            done = self.engine.ingest(messages=messages, conversation=conversation, mode=self.mode)
             if done.applied.note:
                 log.warning("What was said is saved, and not committed: %s", done.applied.note)
             for line in self.engine.said():

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 from atlas.companion import Companion, asked, use
@@ -142,7 +141,7 @@ def _messages(items: Iterable[Any]) -> list[Message]:
 def _message(item: Mapping[str, Any]) -> Message | None:
     kind = item.get("type", "message")
     if kind == "message" and item.get("role"):
-        return replace(message(item), id="")  # some models give every item one and the same id
+        return message(item)
     if kind == "function_call":
         call = Call(str(item.get("name", "")), str(item.get("arguments", "")), str(item.get("call_id", "")))
         return Message(ASSISTANT, "", calls=(call,))
