@@ -100,6 +100,8 @@ class Companion:
                 log.warning("What was said is saved, and not committed: %s", done.applied.note)
             for line in self.engine.said():
                 log.warning("%s", line)
+            for line in done.said:
+                log.info("%s", line)
             return done
         return None
 

@@ -114,9 +114,7 @@ class MemoryAtlasMiddleware(AgentMiddleware):
             return request
         place = _last_said(request.messages) if self.placement == "last" else None
         if place is None:
-            old = request.system_message
-            blocks = [*old.content_blocks] if old else []
-            return request.override(system_message=SystemMessage([*blocks, {"type": "text", "text": memories}]))
+            return request.override(system_message=_behind(request.system_message, memories))
         said = list(request.messages)
         said[place] = said[place].model_copy(update={"content": _before(memories, said[place].content)})
         return request.override(messages=said)
@@ -169,6 +167,15 @@ def _last_said(said: Sequence[AnyMessage]) -> int | None:
 def _question(said: Sequence[AnyMessage]) -> str:
     place = _last_said(said)
     return "" if place is None else messages.words(said[place].content)
+
+
+def _behind(prompt: SystemMessage | None, memories: str) -> SystemMessage:
+    """The system prompt with memories behind it, in a block of their own: what a cache holds of it stays as it was."""
+    block = {"type": "text", "text": memories}
+    if prompt is None:
+        return SystemMessage([block])
+    old = [{"type": "text", "text": prompt.content}] if isinstance(prompt.content, str) else prompt.content
+    return prompt.model_copy(update={"content": [*old, block]})
 
 
 def _before(memories: str, content: str | list[Any]) -> str | list[Any]:

@@ -23,7 +23,8 @@ class Oracle:
     def __init__(self) -> None:
         self.seen: list[tuple[str | None, list[ModelMessage]]] = []
 
-    def __call__(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    def answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        """What it says."""
         self.seen.append((info.instructions, list(messages)))
         parts = [part for one in messages for part in one.parts]
         said = str([part.content for part in parts if isinstance(part, UserPromptPart)][-1])
@@ -36,7 +37,7 @@ class Oracle:
 async def talk(root: str, *turns: str) -> dict[str, Any]:
     """The answers to these turns."""
     memory = MemoryAtlas(root, tools=True)
-    agent = Agent(FunctionModel(Oracle()), instructions="Be brief.", capabilities=[memory])
+    agent = Agent(FunctionModel(Oracle().answer), instructions="Be brief.", capabilities=[memory])
     answers, history = [], None
     for turn in turns:
         result = await agent.run(turn, message_history=history)

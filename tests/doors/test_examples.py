@@ -41,7 +41,7 @@ def run(section, model, tmp_path, make_repo, monkeypatch, capsys):
 def test_an_example_runs(section, tmp_path, make_repo, monkeypatch, capsys):
     model = import_module(MODELS[section]).Oracle()
     if section == "Pydantic AI":
-        model = import_module("pydantic_ai.models.function").FunctionModel(model)
+        model = import_module("pydantic_ai.models.function").FunctionModel(model.answer)
     if section == "LlamaIndex":  # the default tokenizer of the framework is a download
         set_tokenizer = import_module("llama_index.core").set_global_tokenizer
         set_tokenizer(import_module("run_llamaindex").count)

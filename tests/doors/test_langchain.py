@@ -8,7 +8,7 @@ import logging
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from oracle import DESK, STANDUP, kept
@@ -30,7 +30,7 @@ class Broken(Oracle):
 
 def agent_of(engine, model=None, *, thread="one", more=(), checkpointer=None, **options):
     """An agent over this engine, how to call it, and its model."""
-    model = Oracle(seen=[]) if model is None else model
+    model = Oracle() if model is None else model
     middleware = [MemoryAtlasMiddleware(engine, **options), *more]
     made = create_agent(model, system_prompt="Be brief.", middleware=middleware, checkpointer=checkpointer)
     return made, {"configurable": {"thread_id": thread}}, model
@@ -67,6 +67,20 @@ def test_memories_are_in_the_request_and_nowhere_else(engine):
     assert "<memory-" not in str(state)
     assert set(made.invoke({"messages": [("user", "And now?")]}, config)) == {"messages"}
     assert "<memory-" not in str(saver.storage)
+
+
+def test_the_blocks_of_a_system_prompt_stay_as_they_are(engine):
+    engine.ingest(DESK)
+    block = {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}
+    model = Oracle()
+    made = create_agent(
+        model, system_prompt=SystemMessage([block], id="s"), middleware=[MemoryAtlasMiddleware(engine, capture=False)]
+    )
+    made.invoke({"messages": [("user", QUESTION)]})
+    system = model.seen[0][0]
+    assert system.content[0] == block
+    assert "<memory-" in system.content[1]["text"]
+    assert system.id == "s"
 
 
 def test_memories_in_front_of_the_last_thing_said_leave_all_before_it_the_same(engine):
@@ -107,7 +121,7 @@ def test_a_call_and_its_answer_are_not_parted(engine):
             return done
 
     engine.ingest(DESK)
-    model = Clocked(seen=[])
+    model = Clocked()
     middleware = MemoryAtlasMiddleware(engine, placement="last")
     made = create_agent(model, tools=[clock], middleware=[middleware])
     assert made.invoke({"messages": [("user", QUESTION)]})["messages"][-1].text == "It is floor 5."
@@ -151,7 +165,7 @@ def test_a_history_that_the_caller_keeps_is_captured_once(engine):
 
 def test_what_was_said_is_kept_when_the_model_raises(engine):
     saver = InMemorySaver()
-    made, config, _ = agent_of(engine, Broken(seen=[]), checkpointer=saver)
+    made, config, _ = agent_of(engine, Broken(), checkpointer=saver)
     with pytest.raises(ConnectionError):
         ask(made, config, DESK)
     assert "\n".join(kept(engine)).count(DESK) == 1
@@ -165,9 +179,7 @@ def test_a_summary_in_the_place_of_messages_is_no_message(engine):
         def _generate(self, messages, *rest, **more):
             return super()._generate(messages or [HumanMessage("")], *rest, **more)
 
-    summary = SummarizationMiddleware(
-        model=Short(seen=[]), trigger=("messages", 4), keep=("messages", 2), token_counter=len
-    )
+    summary = SummarizationMiddleware(model=Short(), trigger=("messages", 4), keep=("messages", 2), token_counter=len)
     made, config, _ = agent_of(engine, checkpointer=InMemorySaver(), more=[summary])
     for said in (DESK, STANDUP, "My cat is called Minka.", "My dog is called Bo."):
         ask(made, config, said)
@@ -208,7 +220,7 @@ def test_the_same_beside_the_event_loop(engine):
 
 
 def test_what_was_said_is_kept_when_the_model_raises_beside_the_event_loop(engine):
-    made, config, _ = agent_of(engine, Broken(seen=[]))
+    made, config, _ = agent_of(engine, Broken())
     with pytest.raises(ConnectionError):
         asyncio.run(made.ainvoke({"messages": [("user", DESK)]}, config))
     assert "\n".join(kept(engine)).count(DESK) == 1

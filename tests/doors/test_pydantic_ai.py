@@ -26,7 +26,8 @@ def broken(_messages, _info):
 
 def agent_of(memory, model=None):
     model = model or Oracle()
-    return Agent(FunctionModel(model), instructions="Be brief.", capabilities=[memory]), model
+    answer = model.answer if isinstance(model, Oracle) else model
+    return Agent(FunctionModel(answer), instructions="Be brief.", capabilities=[memory]), model
 
 
 # ----------------------------------------------------------------- two processes
@@ -67,7 +68,7 @@ def test_the_parts_work_alone(engine):
     engine.ingest(DESK)
     memory = MemoryAtlas(engine)
     model = Oracle()
-    agent = Agent(FunctionModel(model), toolsets=[memory.toolset])
+    agent = Agent(FunctionModel(model.answer), toolsets=[memory.toolset])
     agent.instructions(memory.instructions)
     result = agent.run_sync(QUESTION)
     assert result.output == "It is floor 5."
