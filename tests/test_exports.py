@@ -161,6 +161,29 @@ def test_any_memory_comes_back_from_json(tmp_path_factory, metas, bodies):
     assert texts[0] == texts[1]
 
 
+PRINTED = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=60)
+MADE = st.lists(st.tuples(PRINTED, st.lists(st.sampled_from(["a", "b/c", "été"]), max_size=2)), min_size=1, max_size=5)
+
+
+@pytest.mark.parametrize("form", ["json", "bundle"])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(made=MADE)
+def test_out_and_in_again_gives_the_same_memories(tmp_path_factory, form, made):
+    """Whatever is remembered, carried to another vault and back, is there as it was, and once."""
+    folder = tmp_path_factory.mktemp("round")
+    rows = [{"id": n, "text": text, "tags": tags} for n, (text, tags) in enumerate(made)]
+    write(folder, "rows.json", json.dumps(rows))
+    places = [new_vault(folder / name) for name in ("one", "two")]
+    with MemoryEngine(places[0]) as one, MemoryEngine(places[1]) as two:
+        first = one.import_memories(folder / "rows.json", source="jsonl")
+        one.export_memories(folder / "out", format=form)
+        assert two.import_memories(folder / "out").imported == first.imported
+        two.export_memories(folder / "back", format=form)
+        again = one.import_memories(folder / "back")
+    assert (again.imported, again.report.here) == (0, first.imported)
+    assert contents(places[0]) == contents(places[1])
+
+
 def test_what_another_program_changed_in_a_record_counts(tmp_path):
     item = Item("a.md", ID, f"---\nid: {ID}\ntags: [a] # mine\n---\n# A\n".encode())
     record = exports.record(item)

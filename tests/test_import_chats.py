@@ -80,6 +80,8 @@ def test_every_type_of_content_is_read_for_its_words(tmp_path):
                                                                   domain="bees.test", text="Bees hum.")),
         gpt_message("m5", "tool", None, name="python", content=content("execution_output", text="42")),
         gpt_message("m6", "tool", None, name="python", content=content("system_error", name="E", text="it broke")),
+        gpt_message("m6a", "assistant", "Ana keeps bees by the mill.", 5, recipient="bio"),
+        gpt_message("m6b", "tool", "Model set context updated.", name="bio"),
         gpt_message("m7", "assistant", None, content=content("reasoning_recap", content="Thought for 3 seconds")),
         gpt_message("m8", "assistant", "It is a bee.\ud83d"),
     ]  # fmt: skip
@@ -100,7 +102,10 @@ def test_every_type_of_content_is_read_for_its_words(tmp_path):
     assert [(r.kind, r.text) for r in requests] == [
         ("preference", "About me: I keep bees."),
         ("preference", "How answers should be: Be brief."),
+        (None, "Ana keeps bees by the mill."),
     ]
+    assert requests[2].source == "chatgpt/memory#m6a"
+    assert requests[2].created.timestamp() == NOON + 5
     assert {s.reason: s.count for s in left} == {"pictures": 1, "thoughts of the model": 2}
 
 
@@ -172,11 +177,15 @@ def test_chatgpt_twice_stores_nothing_and_a_longer_export_only_what_is_new(tmp_p
     assert (again["imported"], memories(vault), git(vault, "rev-parse", "HEAD")) == (0, stored, head)
     assert again["report"]["here"] == 1
 
-    write_json(place, [*first, gpt_line("c2", ["Where do the bees live?", "Behind the old mill."])])
+    longer = ["Which port does the heron service use?", "It listens on 5433.", "And the bee service?", "On port 6011."]
+    write_json(place, [gpt_line("c1", longer), gpt_line("c2", ["Where do the bees live?", "Behind the old mill."])])
     more = atlas("import", str(place), "--json", cwd=vault).json
     assert more["imported"] >= 1
     assert {name: memories(vault)[name] for name in stored} == stored
-    assert any("old mill" in text for text in memories(vault).values())
+    now = "".join(memories(vault).values())
+    assert "old mill" in now
+    assert "port 6011" in now
+    assert now.count("user: Which port") == "".join(stored.values()).count("user: Which port")
 
 
 def test_a_pasted_key_is_blotted_out_and_said(tmp_path):

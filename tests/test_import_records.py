@@ -9,7 +9,7 @@ from foreign import mem0_memory, write_json, zipped
 from shell import atlas, new_vault
 from support import write
 
-from atlas import MemoryEngine, importers
+from atlas import MemoryEngine, importers, intake
 from atlas.errors import UsageError
 from atlas.importers import Skipped
 from atlas.importers.given import opened
@@ -201,6 +201,13 @@ def test_a_list_in_json(tmp_path, wrap):
     assert (source, [r.text for r in requests], left) == ("jsonl", TEXTS, [])
 
 
+def test_a_list_of_texts(tmp_path):
+    source, requests, left = found(write_json(tmp_path / "notes.json", [TEXTS[0], '"quoted" \\ one', 7, TEXTS[1]]))
+    assert (source, [r.text for r in requests]) == ("jsonl", [TEXTS[0], '"quoted" \\ one', TEXTS[1]])
+    assert [s.what for s in left] == ["notes.json, record 3"]
+    assert len({r.source for r in requests}) == 3
+
+
 @pytest.mark.parametrize(
     ("name", "sign", "encoding"),
     [("t.csv", ",", "utf-8"), ("t.csv", ";", "utf-8-sig"), ("t.tsv", "\t", "utf-16"), ("t.txt", "|", "cp1252")],
@@ -280,13 +287,17 @@ def test_what_nobody_knows_is_said_in_one_sentence(tmp_path, vault, text):
     assert "--from" in said.sentence
 
 
-def test_an_import_is_one_commit_per_batch_and_undone_by_one_word(tmp_path, vault, git):
+def test_an_import_is_one_commit_per_batch_and_each_can_be_undone(tmp_path, vault, git, monkeypatch):
+    monkeypatch.setattr(intake, "BATCH", 20)
     place = write_json(
-        tmp_path / "m.json", [mem0_memory(f"u{n}", f"The box {n} holds {n + 7} bolts.") for n in range(520)]
+        tmp_path / "m.json", [mem0_memory(f"u{n}", f"The box {n} holds {n + 7} bolts.") for n in range(45)]
     )
     before = int(git(vault, "rev-list", "--count", "HEAD"))
-    assert bring(vault, place)["imported"] == 520
-    assert int(git(vault, "rev-list", "--count", "HEAD")) - before == 2
+    assert bring(vault, place)["imported"] == 45
+    assert int(git(vault, "rev-list", "--count", "HEAD")) - before == 3
+    assert atlas("undo", cwd=vault).code == 0
+    assert len(stored(vault)) == 40
+    assert bring(vault, place)["imported"] == 5
 
 
 def test_progress_is_told_in_bytes(tmp_path, engine):

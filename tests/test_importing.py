@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 from foreign import gpt_line, mem0_memory, write_json, zip_bytes
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from shell import atlas, new_vault
 from support import write
@@ -124,6 +124,7 @@ VALUES = st.recursive(
 RECORDS = st.lists(st.dictionaries(st.text(max_size=5), VALUES, max_size=4), max_size=6)
 
 
+@settings(max_examples=60)
 @given(rows=RECORDS, piece=st.integers(1, 40), indent=st.none() | st.integers(0, 2), wrapped=st.booleans())
 def test_records_are_cut_where_json_says_whatever_the_pieces(tmp_path_factory, rows, piece, indent, wrapped):
     value = {"a": [1, {"b": "]}"}], "results": rows, "z": "["} if wrapped else rows

@@ -3,7 +3,8 @@
 A conversation is a tree: `mapping` has each node with its message, its parent and its children, and `current_node` is
 where it stands. What the person saw is the way from there up to the root; edited questions and other answers hang
 beside it. Content comes in types: `text` and `multimodal_text` have `parts`, some of them pictures; `code` and
-`execution_output` have a `text`; thoughts, browsing and custom instructions have keys of their own.
+`execution_output` have a `text`; thoughts, browsing and custom instructions have keys of their own. What ChatGPT itself
+chose to remember is what an assistant says to the tool `bio`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ _FILES = re.compile(r"(?:.*/)?conversations(?:[-_]\d+)?\.json", re.IGNORECASE)
 _CITED = re.compile("\ue200.*?\ue201|【\\d+†[^】]*】")
 _INSTRUCTIONS = {"about_user_message": "About me", "about_model_message": "How answers should be"}
 _THOUGHTS = frozenset({"thoughts", "reasoning_recap"})
+#: The tool that keeps memories.
+_KEEPER = "bio"
 _ROLES = frozenset({USER, ASSISTANT, TOOL})
 
 
@@ -63,6 +66,7 @@ def _conversation(record: Mapping[str, Any], told: set[str]) -> Iterator[Found |
     nodes = [mapping[node].get("message") for node in path]
     messages = [message for message in nodes if isinstance(message, dict)]
     yield from _instructions(messages, record, told)
+    yield from _kept(messages, record)
     said: list[Message] = []
     left: dict[str, int] = {}
     for place, message in enumerate(messages):
@@ -117,6 +121,8 @@ def _message(message: Mapping[str, Any], id: str, said: list[Message], left: dic
     role, content = _role(message), _content(message)
     kind = content.get("content_type")
     if role not in _ROLES or _hidden(message) or kind in ("user_editable_context", "model_editable_context"):
+        return
+    if _KEEPER in (message.get("recipient"), _author(message).get("name")):
         return
     if kind in _THOUGHTS:
         left["thoughts of the model"] = left.get("thoughts of the model", 0) + 1
@@ -174,6 +180,15 @@ def _instructions(
                 created = moment(message.get("create_time")) or moment(record.get("create_time"))
                 yield Request(f"{heading}: {text}", kind="preference", label=f"{heading} (ChatGPT)", created=created,
                               source=f"{NAME}/instructions#{text_key(text)[:12]}", whole=True)  # fmt: skip
+
+
+def _kept(messages: Sequence[Mapping[str, Any]], record: Mapping[str, Any]) -> Iterator[Request]:
+    """The memories ChatGPT made on the way."""
+    for message in messages:
+        text = clean(_words(_content(message), {})).strip()
+        if message.get("recipient") == _KEEPER and _role(message) == ASSISTANT and text and message.get("id"):
+            created = moment(message.get("create_time")) or moment(record.get("create_time"))
+            yield Request(text, created=created, source=f"{NAME}/memory#{message['id']}", whole=True)
 
 
 def _title(record: Mapping[str, Any]) -> str:

@@ -6,20 +6,21 @@ that text.
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from atlas.errors import UsageError
 from atlas.importers import Found, Skipped
 from atlas.importers.given import HEAD, Given
-from atlas.importers.jsons import MOST, TOO_LONG, clean, first, objects, parsed
+from atlas.importers.jsons import MOST, TOO_LONG, first, objects, parsed
 from atlas.importers.records import check_columns, is_record, requests
-from atlas.ingest import Request
 
 NAME = "jsonl"
 
 _LISTS = ("memories", "records", "items", "results", "data", "entries", "notes", "facts")
+#: A list of texts and nothing else.
+_TEXTS = re.compile(r'\s*\[\s*"(?:[^"\\]|\\.)*"\s*[,\]]')
 _ENDINGS = (".json", ".jsonl", ".ndjson")
 
 
@@ -30,7 +31,7 @@ def detect(given: Given) -> bool:
     if given.name.lower().endswith((".jsonl", ".ndjson")):
         return True
     record = first(given, given.name, *_LISTS)
-    return bool(record) and is_record(record, given)
+    return is_record(record, given) if record else bool(_TEXTS.match(given.head(given.name)))
 
 
 def read(given: Given) -> Iterator[Found | Skipped]:
@@ -43,7 +44,7 @@ def read(given: Given) -> Iterator[Found | Skipped]:
         if _has_lines(given, name):
             yield from _lines(given, name)
         else:
-            for number, row in enumerate(objects(given, name, *_LISTS), 1):
+            for number, row in enumerate(objects(given, name, *_LISTS, bare="text"), 1):
                 yield from _record(row, given, f"{name}, record {number}")
 
 
@@ -81,17 +82,7 @@ def _lines(given: Given, name: str) -> Iterator[Found | Skipped]:
             if len(line) > MOST:
                 yield Skipped(what, TOO_LONG)
                 break
-            if line.strip().startswith('"'):
-                yield _text(line, given, what)
-            elif line.strip():
-                yield from _record(parsed(line, what), given, what)
+            if line.strip():
+                yield from _record(parsed(line, what, bare="text"), given, what)
     if name in given.broken:
         yield Skipped(name, given.broken.pop(name))
-
-
-def _text(line: str, given: Given, what: str) -> Request | Skipped:
-    try:
-        text = clean(json.loads(line)).strip()
-    except ValueError:
-        return Skipped(what, "it is not valid JSON")
-    return next(iter(requests({"text": text}, given, what)))

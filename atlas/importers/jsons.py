@@ -35,16 +35,17 @@ CUT = "the file ends in the middle of it: export it again"
 TOO_LONG = f"it has over {MOST // 1_000_000} million characters, or its brackets do not match: what follows is not read"
 
 
-def objects(given: Given, name: str, *lists: str) -> Iterator[dict[str, Any] | Skipped]:
+def objects(given: Given, name: str, *lists: str, bare: str = "") -> Iterator[dict[str, Any] | Skipped]:
     """The records of a JSON file: the elements of its array, of the first such `lists` in its object, or the object.
 
-    What is no object, or cannot be read, is `Skipped` with its number, counted from 1.
+    What is no object, or cannot be read, is `Skipped` with its number, counted from 1. A record that is a text and
+    nothing else is one with that text in the field `bare`, if there is one.
     """
     number, wrong = 0, 0
     with given.text(name) as stream:
         for element in _Scanner(stream).elements(lists):
             number += 1
-            found = element if isinstance(element, dict) else parsed(element, f"{name}, record {number}")
+            found = element if isinstance(element, dict) else parsed(element, f"{name}, record {number}", bare)
             yield found
             wrong = wrong + 1 if isinstance(found, Skipped) else 0
             if wrong == MOST_WRONG:
@@ -54,7 +55,7 @@ def objects(given: Given, name: str, *lists: str) -> Iterator[dict[str, Any] | S
         yield Skipped(name, given.broken.pop(name))
 
 
-def parsed(text: str, what: str) -> dict[str, Any] | Skipped:
+def parsed(text: str, what: str, bare: str = "") -> dict[str, Any] | Skipped:
     """One object from its text."""
     if text in (CUT, TOO_LONG):
         return Skipped(what, text)
@@ -64,6 +65,8 @@ def parsed(text: str, what: str) -> dict[str, Any] | Skipped:
         value = json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return Skipped(what, "it is not valid JSON")
+    if bare and isinstance(value, str):
+        return {bare: value}
     return value if isinstance(value, dict) else Skipped(what, "it is no object with named fields")
 
 
