@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import Any
 
 from atlas import edits, hubs, topics, vault
-from atlas.ingest import FEWEST, MOST_CLUSTERS, MOST_MEMBERS
+from atlas.membership import FEWEST, MOST_CLUSTERS, MOST_MEMBERS
 from atlas.memory import CLUSTER_PREFIX, HUB, Change, Record, Rung
 from atlas.planning import Plan, Row, View
 from atlas.profiles import Profile

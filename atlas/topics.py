@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from atlas.ingest import FEWEST, MANY, MOST_SHARE
+from atlas.membership import FEWEST, MANY, MOST_SHARE
 from atlas.memory import CLUSTER_PREFIX
 from atlas.models.entities import LONGEST, entities, slug_of
 from atlas.models.lexicon import AUXILIARIES, BREAKERS, OPENERS, STOPWORDS, TIME

@@ -14,17 +14,8 @@ from hypothesis import strategies as st
 
 from atlas import markdown
 from atlas.errors import NotText, SecretFound, UsageError
-from atlas.ingest import (
-    FEWEST,
-    MOST_CLUSTERS,
-    MOST_MEMBERS,
-    SLUG_CHARS,
-    Draft,
-    Plan,
-    Request,
-    plan_batch,
-    plan_clusters,
-)
+from atlas.ingest import SLUG_CHARS, Draft, Plan, Request, plan_batch
+from atlas.membership import FEWEST, MOST_CLUSTERS, MOST_MEMBERS, plan_clusters
 from atlas.memory import Scope
 from atlas.parts import MEMORY_WORDS, size, split
 from atlas.paths import check_path
