@@ -7,20 +7,21 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from itertools import groupby, islice
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from atlas import config, conversing, edits, overview, settling, tokens, vault
+from atlas import config, edits, overview, settling, tokens, vault
 from atlas.catalog import Catalog
-from atlas.conversing import Conversation, Drawn, Talk
-from atlas.distil import Distiller
 from atlas.errors import UsageError
-from atlas.holdings import Holdings
 from atlas.ingest import Request, plan_batch
 from atlas.memory import Applied, Record, Scope
-from atlas.messages import Message
 from atlas.opened import new_id
 from atlas.planning import View
 from atlas.purging import PurgingEngine
+
+if TYPE_CHECKING:
+    from atlas.conversing import Conversation, Drawn, Talk
+    from atlas.distil import Distiller
+    from atlas.messages import Message
 
 T = TypeVar("T")
 
@@ -87,7 +88,8 @@ class RememberingEngine(PurgingEngine):
         if (text is None) == (messages is None):
             raise UsageError("Give either a text or messages to remember.")
         if text is None:
-            return self.ingest_conversations([Conversation(messages or (), conversation, options)], mode, model)
+            talk = _conversing().Conversation(messages or (), conversation, options)
+            return self.ingest_conversations([talk], mode, model)
         stored = self.ingest_many([Request(text, **options)])
         return replace(stored, said=_repeated(stored))
 
@@ -104,39 +106,44 @@ class RememberingEngine(PurgingEngine):
         distiller = self._distiller(model) if mode == "fine" else None
         done: list[Ingested] = []
         number = 0
-        for bunch in conversing.bunches(map(self._opened, conversations), 2 * _BATCH):
+        for bunch in _conversing().bunches(map(self._opened, conversations), 2 * _BATCH):
             done += self._ingest_talks(bunch, distiller)
             number += len(bunch)
             if progress:
                 progress(number)
         stored = _together(done)
-        return replace(stored, said=(*stored.said, *(distiller.said() if distiller else ())))
+        said = (*stored.said, *(distiller.said() if distiller else ()))
+        return replace(stored, said=said or _repeated(stored))
 
     def _opened(self, given: Conversation) -> Talk:
         scope = self._scope(given.options.get("scope"))
-        return conversing.opened(replace(given, options={**given.options, "scope": scope}))
+        talk: Talk = _conversing().opened(replace(given, options={**given.options, "scope": scope}))
+        return talk
 
     def _distiller(self, model: Completes | None) -> Distiller:
         """What asks the model that was given, or the vault's own; without one, it leaves all to the rules."""
         if model is None and self.config.llm_model:
             remote = import_module("atlas.models.remote")
             model = remote.RemoteModel(self.config.llm_model, self.config.llm_api_base)
-        return Distiller(model.complete if model else None, self.config.ingest_model_calls)
+        distil = import_module("atlas.distil")
+        made: Distiller = distil.Distiller(model.complete if model else None, self.config.ingest_model_calls)
+        return made
 
     def _ingest_talks(self, talks: Sequence[Talk], distiller: Distiller | None) -> list[Ingested]:
         """Store what is new of conversations of one scope."""
+        conversing, holdings = _conversing(), import_module("atlas.holdings")
         scope = talks[0].scope
         drawn: list[Drawn] = [{} for _ in talks]
         count = tokens.load(self.config.tokenizer, self.config.root).count
         views = [session.showing for session in list(self._sessions.values())]
         if distiller:
             with self._index.reader() as reader:
-                held = Holdings(reader, Scope(scope))
+                held = holdings.Holdings(reader, Scope(scope))
                 new = [conversing.unread(talk, held, count, views) for talk in talks]
             drawn = [conversing.distilled(some, talk.name, distiller) for some, talk in zip(new, talks, strict=True)]
         with self._hand.lock():
             with self._index.reader() as reader:
-                held = Holdings(reader, Scope(scope))
+                held = holdings.Holdings(reader, Scope(scope))
                 heard = [conversing.heard(t, held, count, views, d) for t, d in zip(talks, drawn, strict=True)]
             groups = [group for one in heard for group in one.groups]
             done = [self._ingest_batch(batch) for batch in conversing.batches(groups, _BATCH)]
@@ -189,6 +196,11 @@ class RememberingEngine(PurgingEngine):
             return overview.outline(self.config, repository, catalog, self._read_or_none)
 
         return look
+
+
+def _conversing() -> Any:
+    """The room that reads conversations: its patterns take 20 ms to compile, which a text need not pay."""
+    return import_module("atlas.conversing")
 
 
 def _repeated(stored: Ingested) -> tuple[str, ...]:

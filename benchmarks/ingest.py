@@ -2,8 +2,9 @@
 
     python benchmarks/ingest.py PATH/locomo10.json
 
-Each dialogue is a scope, each of its sessions a conversation, given as messages with their times, in the fast mode;
-then all of it again, which has to store nothing. A turn is lost if its words are in no memory that names it. A question
+Each dialogue is a scope, each of its sessions a conversation, given as messages with their times, in the fast mode: all
+at once to `ingest_conversations`, and into another vault one by one to `ingest`; then all of it again, which has to
+store nothing. A turn is lost if its words are in no memory that names it. A question
 is one search in the scope of its dialogue; recall@k is the share of its evidence turns among the first k hits, averaged
 over questions: `named` counts a turn when a hit names it in its `source`, `in words` when the text of the hit, as
 stored, has the words of the turn. Beside it, in the same run, each turn as a memory of its own. Intervals are 95 %, by
@@ -29,6 +30,7 @@ import locomo
 from _recall import KS, Question, Tally, engine_answer, stored
 
 from atlas import MemoryEngine, markdown, tokens
+from atlas.conversing import Conversation
 from atlas.turns import keys
 
 _GROUPS = [group for group in locomo.GROUPS if "adversarial" not in group.name]
@@ -64,12 +66,35 @@ def questions(file: Path) -> list[Question]:
     return found
 
 
-def given(engine: MemoryEngine, file: Path) -> dict[str, Any]:
-    """Give the engine every conversation: seconds, and how many memories that made."""
-    began, made = time.perf_counter(), 0
-    for scope, label, said in conversations(file):
-        made += len(engine.ingest(messages=said, conversation=f"{scope}/{label}", scope=scope))
-    return {"seconds": round(time.perf_counter() - began, 1), "memories": made}
+def at_once(engine: MemoryEngine, file: Path) -> int:
+    """Give the engine every conversation in one call; how many memories that made."""
+    talks = [Conversation(said, f"{scope}/{label}", {"scope": scope}) for scope, label, said in conversations(file)]
+    return len(engine.ingest_conversations(talks))
+
+
+def one_by_one(engine: MemoryEngine, file: Path) -> int:
+    """Give the engine every conversation in a call of its own; how many memories that made."""
+    return sum(
+        len(engine.ingest(messages=said, conversation=f"{scope}/{label}", scope=scope))
+        for scope, label, said in conversations(file)
+    )
+
+
+def given(engine: MemoryEngine, file: Path, way: Callable[[MemoryEngine, Path], int]) -> dict[str, Any]:
+    """Give the engine every conversation: seconds, of the processor too, memories and commits made."""
+    root, before = engine.config.root, _commits(engine.config.root)
+    began, used = time.perf_counter(), time.process_time()
+    made = way(engine, file)
+    return {
+        "seconds": round(time.perf_counter() - began, 1),
+        "CPU seconds": round(time.process_time() - used, 1),
+        "memories": made,
+        "commits": _commits(root) - before,
+    }
+
+
+def _commits(root: Path) -> int:
+    return int(_common.git(root, "rev-list", "--count", "HEAD"))
 
 
 class Held:
@@ -171,21 +196,20 @@ def _vault() -> Iterator[Path]:
 
 def conversed(file: Path, asked: Sequence[Question]) -> dict[str, Any]:
     """All figures of the conversations given as messages."""
-    with _vault() as vault:
-        before = int(_common.git(vault, "rev-list", "--count", "HEAD"))
-        with MemoryEngine(vault) as engine:
-            first = given(engine, file)
-            commits = int(_common.git(vault, "rev-list", "--count", "HEAD")) - before
-            again = given(engine, file)
-            held = Held(engine, file)
-            recall = Recall(engine, held, asked)
-            config = _common.config(engine)
+    with _vault() as vault, MemoryEngine(vault) as engine:
+        apart = given(engine, file, one_by_one)
+        apart_again = given(engine, file, at_once)
+    with _vault() as vault, MemoryEngine(vault) as engine:
+        first = given(engine, file, at_once)
+        again = given(engine, file, one_by_one)
+        held = Held(engine, file)
+        recall = Recall(engine, held, asked)
+        config = _common.config(engine)
     episodes = [len(turns) for id, turns in held.turns.items()]
     return {
         "config": config,
         "ingest": {
             **first,
-            "commits": commits,
             "kinds": dict(held.kinds.most_common()),
             "tokens": sum(held.tokens.values()),
             "turns per memory": round(sum(episodes) / len(episodes), 2),
@@ -194,6 +218,7 @@ def conversed(file: Path, asked: Sequence[Question]) -> dict[str, Any]:
             "lost turns": held.lost(),
         },
         "again": again,
+        "one by one": {**apart, "again": apart_again["memories"]},
         "recall named": recall.rows(held.names),
         "recall in words": recall.rows(held.says),
         "tokens of ten hits": recall.tokens,
