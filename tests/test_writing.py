@@ -283,6 +283,18 @@ def test_a_stream_that_cannot_begin_is_tried_again(server):
 
 
 @pytest.mark.llm
+def test_whoever_talks_is_not_told_of_an_older_failure(server):
+    asked = model(server, retries=0)
+    server.failures, server.answers = [500], ["In Berlin."] * 2
+    with pytest.raises(Unavailable):
+        asked.complete("where?")
+    assert "".join(asked.stream(ASKED)) == asked.chat(ASKED) == "In Berlin."
+    with pytest.raises(Unavailable):
+        asked.complete("where?")
+    assert len(server.asked) == 3
+
+
+@pytest.mark.llm
 def test_an_empty_stream_is_no_answer(server):
     server.answers = [""]
     with pytest.raises(Unavailable, match="did not answer with words"):

@@ -105,8 +105,9 @@ class RemoteEmbedder:
 class RemoteModel:
     """A model that writes (`writing.Writer`), by the name litellm has for it. Safe to use from threads.
 
-    After a failure it is left alone for a while, so that every search does not wait for it. `seconds` is the time of
-    one try, `retries` how often what fails in passing is tried again.
+    After a failure no prompt is sent to it for a while, so that every search does not wait for it; a person who talks
+    to it has perhaps just started it. `seconds` is the time of one try, `retries` how often what fails in passing is
+    tried again.
     """
 
     def __init__(self, model: str, api_base: str = "", *, seconds: float = COMPLETE_SECONDS, retries: int = 1) -> None:
@@ -118,6 +119,8 @@ class RemoteModel:
 
     def complete(self, prompt: str, schema: Mapping[str, Any] | None = None) -> str:
         """What the model answers to a prompt; raises Unavailable. `schema` is sent where the server takes it."""
+        if time.monotonic() < self._rests_until:
+            raise Unavailable(self._failed)
         messages = [{"role": "user", "content": prompt}]
         if schema is None:
             return self._words(self._asked(messages, max_tokens=_COMPLETE_TOKENS))
@@ -146,8 +149,6 @@ class RemoteModel:
 
     def _asked(self, messages: Sequence[Mapping[str, str]], **options: Any) -> Any:
         """What the server says, tried again where that may help."""
-        if time.monotonic() < self._rests_until:
-            raise Unavailable(self._failed)
         litellm = _litellm()
         told = [{"role": one["role"], "content": _sayable(one["content"])} for one in messages]
         for pause in (*(_pause(n) for n in range(self._retries)), None):
