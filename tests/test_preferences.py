@@ -136,8 +136,10 @@ def test_the_view_has_what_was_said_first_and_the_newest_of_it(engine):
 
 
 def test_where_there_is_little_room_what_was_said_has_it(engine):
-    texts = [f"Ana seems to like dish number {n} of the menu" for n in range(12)]
-    engine.ingest_many([Request(text, kind="preference", created=day(20)) for text in texts])
-    engine.ingest("Ana wants answers in German", created=day(1), **PREFERENCE)
-    shown = [item.label for item in engine.view("what about the boiler?", budget=150).items]
-    assert "Ana wants answers in German" in shown
+    texts = [f"Ana seems to like dish {n}" for n in range(12)]
+    engine.ingest_many([Request(text, kind="preference", created=day(20), importance=0.5) for text in texts])
+    said = "Ana wants all dates spelled out with their weekday"
+    engine.ingest(said, created=day(1), importance=0.5, **PREFERENCE)
+    shown = [item.label for item in engine.view("what about the boiler?", budget=90).items]
+    assert shown[0] == said
+    assert len(shown) < len(texts)

@@ -116,6 +116,21 @@ def test_what_is_no_model_is_refused(root):
         MemoryEngine(root, llm=object())
 
 
+def test_long_answers_use_the_budget_up():
+    class Long(Simple):
+        def complete(self, prompt):
+            return "word " * 400
+
+        def stream(self, messages):
+            yield from ["word "] * 400
+
+    for ask in (lambda w: w.complete("?"), lambda w: w.chat(ASKED), lambda w: list(w.stream(ASKED))):
+        writer = Budgeted(Long(), Budget(tokens=300))
+        ask(writer)
+        with pytest.raises(Unavailable, match="max_tokens"):
+            ask(writer)
+
+
 def test_an_answer_that_is_no_text_is_refused():
     class Wrong(Simple):
         def complete(self, prompt):
