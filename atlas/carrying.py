@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from atlas import bundle, config, conversing, exports, importers, intake, tokens, vault
+from atlas import bundle, config, conversing, exports, importers, intake, tokens, turns, vault
 from atlas.bundle import HERE
 from atlas.catalog import Card
 from atlas.conversing import Conversation
@@ -148,7 +148,7 @@ class CarryingEngine(RememberingEngine):
         if wish.dry_run:
             tally.imported += self._worth_keeping(asked, wish)
             return
-        names = [talk.name for talk in talks]
+        names = [turns.named(talk.name, talk.messages) for talk in talks]
         before = self._threads(names, wish)
         try:
             done = self.ingest_conversations(asked)
@@ -187,7 +187,8 @@ class CarryingEngine(RememberingEngine):
         with self._hand.lock():
             with self._catalog(wish.scope) as catalog:
                 known = catalog.with_source([one.source for one in asked if one.source])
-            fresh, changed = intake.told_apart(asked, known, tally, overwrite=wish.overwrite)
+            most = self.config.max_note_bytes
+            fresh, changed = intake.told_apart(asked, known, tally, overwrite=wish.overwrite, most=most)
             if wish.dry_run:
                 tally.imported += len(fresh) + len(changed)
                 return

@@ -42,6 +42,7 @@ NAMED = 3
 
 DIFFERS = "another text of it is here: `--mode overwrite` replaces that"
 EMPTY = "nothing in it is worth keeping: greetings and thanks alone"
+TOO_LARGE = "it is larger than `vault.max_note_bytes`"
 TWICE = "it stands in the export twice"
 #: What says that the vault cannot be written to, not that one record is bad.
 FATAL = (Conflict, GitRefused, NotCommitted, Unavailable)
@@ -152,12 +153,18 @@ def _weight(one: Found) -> int:
 
 
 def told_apart(
-    requests: Sequence[Request], known: Mapping[str, Sequence[Card]], tally: Tally, *, overwrite: bool
+    requests: Sequence[Request], known: Mapping[str, Sequence[Card]], tally: Tally, *, overwrite: bool, most: int
 ) -> tuple[list[Request], list[tuple[Request, Card]]]:
-    """The records that are new, and those that replace the memory they once became; the others go to the tally."""
+    """The records that are new, and those that replace the memory they once became; the others go to the tally.
+
+    `most` is how many bytes a note may have.
+    """
     fresh, changed = [], []
     for request in requests:
         name = name_of(request)
+        if len(request.text) > most:
+            tally.leave(name, TOO_LARGE)
+            continue
         try:
             keys = checked(request)
         except AtlasError as err:
@@ -235,7 +242,7 @@ def placed(files: Sequence[File], ground: Ground, tally: Tally, *, overwrite: bo
 def _placed(file: File, ground: Ground, *, overwrite: bool) -> tuple[Change | None, str, str]:
     """The change for one file, or None and why not; and the id that is written in it."""
     if len(file.data) > ground.most:
-        return None, "it is larger than `vault.max_note_bytes`", ""
+        return None, TOO_LARGE, ""
     there = ground.read(file.path)
     if there == file.data:
         return None, HERE, ""

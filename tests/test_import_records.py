@@ -142,6 +142,16 @@ def test_bad_records_are_named_and_the_others_stored(tmp_path, vault):
     assert any("half \ufffd and nul \ufffd inside" in text for text in stored(vault).values())
 
 
+def test_what_no_note_could_hold_is_named(tmp_path, vault):
+    write(vault, "atlas.toml", "[vault]\nmax_note_bytes = 1000\n")
+    rows = [mem0_memory("u0", TEXTS[0]), mem0_memory("u1", "word " * 300)]
+    done = bring(vault, write_json(tmp_path / "mem0.json", rows))
+    assert (done["imported"], [s["path"] for s in done["skipped"]]) == (1, ["mem0:u1"])
+    (tmp_path / "n").mkdir()
+    write(tmp_path, "n/large.md", "word " * 300)
+    assert bring(vault, tmp_path / "n")["skipped"][0]["reason"] == "it is larger than `vault.max_note_bytes`"
+
+
 def test_what_the_gate_refuses_is_named_one_by_one(tmp_path, vault):
     place = write_json(tmp_path / "mem0.json", [mem0_memory(f"u{n}", text) for n, text in enumerate(TEXTS)])
     done = bring(vault, place, "--scope", "/".join(["x" * 250] * 4))
