@@ -15,7 +15,10 @@ from atlas.importers.given import Given
 from atlas.yamltext import words
 
 #: What only the way a memory came by may say of it, never its own text (its rank, its trust, how much of it is left).
-CLAIMS = ("trust", "pinned", "importance", "tier", "id", "rung", "forgotten", "full", "digest", "recorded_at")
+CLAIMS = (
+    *("trust", "reviewed", "stated", "pinned", "importance", "tier", "id", "supersedes"),
+    *("rung", "forgotten", "full", "digest", "recorded_at"),
+)
 #: Bytes of the largest note that is read; what a vault takes is its own setting.
 MOST = 50_000_000
 #: How many notes are looked at to tell whose a folder is.
