@@ -311,12 +311,11 @@ def test_stdout_carries_the_protocol_alone(vault):
 
 def test_without_the_library_one_sentence(vault):
     code = "import sys; sys.modules['mcp'] = None; from atlas.commands import main; main(sys.argv[1:])"
-    for words in (["mcp"], ["mcp", "--http", "--port", "0"]):
-        done = subprocess.run(
-            [sys.executable, "-c", code, "--vault", str(vault), *words],
-            env=environment(), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        assert done.returncode == 4
-        assert done.stdout == ""
-        assert done.stderr.count("\n") == 1
-        assert "pip install 'memory-atlas[mcp]'" in done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--vault", str(vault), "mcp"],
+        env=environment(), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert "pip install 'memory-atlas[mcp]'" in done.stderr
