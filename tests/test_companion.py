@@ -40,6 +40,8 @@ def test_the_same_again_stores_nothing_whatever_ids_it_has(engine):
     again = [{"role": "user", "content": DESK, "id": "x1"}, {"role": "assistant", "content": "Noted.", "id": "x2"}]
     assert len(companion.capture(again, "monday")) == 0
     assert len(companion.capture([*again, {"role": "user", "content": "My cat is called Minka."}], "monday")) >= 1
+    episodes = [one for one in engine.memories() if one.meta["kind"] == "episode"]
+    assert sum("floor 5" in one.detail for one in episodes) == 1
 
 
 def test_the_same_beside_the_event_loop(engine):

@@ -69,8 +69,10 @@ def test_any_scope_is_a_folder_that_every_system_can_have(records, given, clean)
 
 
 def test_a_scope_is_not_one_that_begins_alike(records):
-    records.save([Row("", "The boiler hums.", "/a"), Row("", "The kettle sings.", "/ab")])
+    ids = records.save([Row("", "The boiler hums.", "/a"), Row("", "The kettle sings.", "/ab")])
     assert [row.scope for row in records.fitting("/a")] == ["/a"]
+    assert [row.scope for row in records.fitting("/a", ids=ids)] == ["/a"]
+    assert [row.scope for row in records.fitting("/", ids=[*ids, "gone"])] == ["/a", "/ab"]
     assert records.scopes("/a") == []
     assert records.scopes("/") == ["/a", "/ab"]
 

@@ -179,7 +179,7 @@ def test_a_summary_in_the_place_of_messages_is_no_message(engine):
         def _generate(self, messages, *rest, **more):
             return super()._generate(messages or [HumanMessage("")], *rest, **more)
 
-    summary = SummarizationMiddleware(model=Short(), trigger=("messages", 4), keep=("messages", 2), token_counter=len)
+    summary = SummarizationMiddleware(model=Short(), trigger=("messages", 4), keep=("messages", 1), token_counter=len)
     made, config, _ = agent_of(engine, checkpointer=InMemorySaver(), more=[summary])
     for said in (DESK, STANDUP, "My cat is called Minka.", "My dog is called Bo."):
         ask(made, config, said)

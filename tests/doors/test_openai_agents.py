@@ -99,6 +99,7 @@ def test_memories_are_in_the_instructions_and_in_no_item(engine):
 def test_each_word_is_kept_once(engine):
     session = MemoryAtlasSession("ana", engine)
     talk(session, DESK, STANDUP)
+    assert session._transcript.read().new == [], "nothing is given twice"
     talk(MemoryAtlasSession("ana", engine), "My cat is called Minka.")
     text = "\n".join(kept(engine))
     assert [text.count(one) for one in (DESK, STANDUP, "Minka.")] == [1, 1, 1]

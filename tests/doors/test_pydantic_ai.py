@@ -136,6 +136,22 @@ def test_runs_at_once_do_not_mix(engine):
     assert [text.count(f"Number {n}.") for n in range(4)] == [1, 1, 1, 1]
 
 
+def test_runs_at_once_keep_their_own_words_when_they_fail(engine):
+    memory, both = MemoryAtlas(engine), asyncio.Barrier(2)
+
+    async def late(_messages, _info):
+        await both.wait()
+        raise ConnectionError("the provider is down")
+
+    async def fail():
+        agent, _ = agent_of(memory, late)
+        return await asyncio.gather(agent.run(DESK), agent.run(STANDUP), return_exceptions=True)
+
+    assert [type(one) for one in asyncio.run(fail())] == [ConnectionError, ConnectionError]
+    text = "\n".join(kept(engine))
+    assert [text.count(one) for one in (DESK, STANDUP)] == [1, 1]
+
+
 # ---------------------------------------------------------------------- failures
 
 
