@@ -47,6 +47,8 @@ class Companion:
         mode: str = "fast",
         filters: Mapping[str, Any] | None = None,
     ) -> None:
+        if mode not in ("fast", "fine") or (budget or 0) < 0:  # else it would be a warning at every turn
+            raise UsageError("A vault beside an agent wants the mode fast or fine, and a budget of 0 tokens or more.")
         self._own = not isinstance(vault, MemoryEngine)
         self.engine = vault if isinstance(vault, MemoryEngine) else MemoryEngine(vault, scope=scope)
         if scope and self.engine.config.scope != Scope(scope):

@@ -116,6 +116,12 @@ def test_what_is_saved_and_not_committed_is_told(engine, root, git, caplog):
     assert said(caplog)[0].startswith("What was said is saved, and not committed: ")
 
 
+@pytest.mark.parametrize("wrong", [{"mode": "slow"}, {"budget": -1}])
+def test_a_setting_that_cannot_be_meant_is_refused_at_once(engine, wrong):
+    with pytest.raises(UsageError, match="fast or fine"):
+        Companion(engine, **wrong)
+
+
 def test_a_vault_is_opened_at_once_or_not_at_all(tmp_path):
     (tmp_path / "notes.md").write_text("# A note\n")
     with pytest.raises(AtlasError, match=r"no atlas\.toml"):

@@ -15,19 +15,12 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
+from oracle import FRAMEWORKS
 from shell import environment
 
 from atlas import MemoryEngine
 
 HERE = Path(__file__).parent
-#: The test files by the module they cannot do without.
-FRAMEWORKS = {
-    "test_langchain.py": "langchain",
-    "test_llamaindex.py": "llama_index",
-    "test_openai_agents.py": "agents",
-    "test_pydantic_ai.py": "pydantic_ai",
-    "test_crewai.py": "crewai",
-}
 collect_ignore = [
     name
     for file, module in FRAMEWORKS.items()

@@ -1,9 +1,17 @@
-"""What a scripted model says: it knows nothing but what stands in its prompt."""
+"""What a scripted model says: it knows nothing but what stands in its prompt. And which tests want which framework."""
 
 from __future__ import annotations
 
 from atlas import MemoryEngine, markdown
 
+#: The test files by the module they cannot do without.
+FRAMEWORKS = {
+    "test_langchain.py": "langchain",
+    "test_llamaindex.py": "llama_index",
+    "test_openai_agents.py": "agents",
+    "test_pydantic_ai.py": "pydantic_ai",
+    "test_crewai.py": "crewai",
+}
 DESK = "My desk is on floor 5 of the Lisbon office."
 STANDUP = "The standup of the search team is at 9:40."
 #: A question, and the words that answer it.

@@ -7,7 +7,7 @@ import sys
 from importlib.util import find_spec
 
 import pytest
-from conftest import FRAMEWORKS
+from oracle import FRAMEWORKS
 from shell import environment
 
 import atlas.integrations as doors

@@ -7,10 +7,11 @@ import logging
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import SummarizationMiddleware
+from langchain.agents.middleware import AgentMiddleware, SummarizationMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
 from oracle import DESK, STANDUP, kept
 from run_langchain import Oracle
 
@@ -172,6 +173,19 @@ def test_what_was_said_is_kept_when_the_model_raises(engine):
     again, config, _ = agent_of(engine, checkpointer=saver)
     ask(again, config, QUESTION)
     assert "\n".join(kept(engine)).count(DESK) == 1, "and once, when the run goes on"
+
+
+def test_a_run_that_pauses_has_not_failed(engine):
+    class Asking(AgentMiddleware):
+        def wrap_model_call(self, request, handler):
+            interrupt("May I?")
+            return handler(request)
+
+    made, config, _ = agent_of(engine, checkpointer=InMemorySaver(), more=[Asking()])
+    made.invoke({"messages": [("user", DESK)]}, config)
+    assert kept(engine) == []
+    assert made.invoke(Command(resume="yes"), config)["messages"][-1].text == "Noted."
+    assert "\n".join(kept(engine)).count(DESK) == 1
 
 
 def test_a_summary_in_the_place_of_messages_is_no_message(engine):
