@@ -6,20 +6,18 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import cast
+from typing import Any, cast
 
-from atlas import bundle, config, conversing, exports, importers, intake, tokens, turns, vault
+from atlas import bundle, config, exports, importers, intake, tokens, turns, vault
 from atlas.bundle import HERE
 from atlas.catalog import Card
-from atlas.conversing import Conversation
 from atlas.errors import AtlasError, UsageError
-from atlas.holdings import Holdings
 from atlas.importers import File, Skipped, Talk
 from atlas.importers.given import Given, opened
 from atlas.ingest import Request
 from atlas.intake import FATAL, Ground, Report, Tally
 from atlas.memory import Applied, Change, Finding, Record, Scope
-from atlas.remembering import Ingested, RememberingEngine
+from atlas.remembering import Ingested, RememberingEngine, conversing, holdings
 from atlas.survey import survey, text_id
 
 FORMATS = ("bundle", "json", "markdown")
@@ -144,7 +142,8 @@ class CarryingEngine(RememberingEngine):
 
     def _take_talks(self, talks: Sequence[Talk], wish: _Wish, tally: Tally) -> None:
         options = {"scope": wish.scope, **({"trust": "untrusted"} if wish.untrusted else {})}
-        asked = [Conversation(talk.messages, talk.name, options) for talk in talks]
+        make = conversing().Conversation
+        asked = [make(talk.messages, talk.name, options) for talk in talks]
         if wish.dry_run:
             tally.imported += self._worth_keeping(asked, wish)
             return
@@ -168,12 +167,12 @@ class CarryingEngine(RememberingEngine):
             if after.get(name, 0) == before.get(name, 0):
                 tally.leave(name, HERE if name in after else intake.EMPTY, "here")
 
-    def _worth_keeping(self, asked: Sequence[Conversation], wish: _Wish) -> int:
+    def _worth_keeping(self, asked: Sequence[Any], wish: _Wish) -> int:
         """How many memories would be made of these conversations."""
         count = tokens.load(self.config.tokenizer, self.config.root).count
         with self._index.reader() as reader:
-            held = Holdings(reader, Scope(wish.scope))
-            heard = [conversing.heard(conversing.opened(one), held, count) for one in asked]
+            held = holdings().Holdings(reader, Scope(wish.scope))
+            heard = [conversing().heard(conversing().opened(one), held, count) for one in asked]
         return sum(len(group) for one in heard for group in one.groups)
 
     def _threads(self, names: Sequence[str], wish: _Wish) -> dict[str, int]:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
-from atlas import markdown, skills, tools, wishes
+from atlas import markdown, skills, tools
 from atlas.memory import Trust
 from atlas.models import offline
 
@@ -61,8 +62,13 @@ def form(
     if lesson:
         counts = tools.summary(int(lesson.outcome == tools.WORKED), int(lesson.outcome == tools.FAILED))
         return Form(label or lesson.label, counts, lesson.text, last=tools.meta(lesson, source), trust=trust)
-    last = {wishes.KEY: wishes.stated(text)} if kind == PREFERENCE else {}
+    last = _stated(text) if kind == PREFERENCE else {}
     return Form(label or offline.label(text), offline.summary(text), text, last=last, trust=trust)
+
+
+def _stated(text: str) -> dict[str, str]:
+    wishes = import_module("atlas.wishes")  # its patterns take 20 ms to compile, which no other kind need pay
+    return {wishes.KEY: wishes.stated(text)}
 
 
 def composed(kind: str, meta: Mapping[str, Any], label: str, summary: str, text: str) -> str | None:

@@ -88,7 +88,7 @@ class RememberingEngine(PurgingEngine):
         if (text is None) == (messages is None):
             raise UsageError("Give either a text or messages to remember.")
         if text is None:
-            talk = _conversing().Conversation(messages or (), conversation, options)
+            talk = conversing().Conversation(messages or (), conversation, options)
             return self.ingest_conversations([talk], mode, model)
         stored = self.ingest_many([Request(text, **options)])
         return replace(stored, said=_repeated(stored))
@@ -106,7 +106,7 @@ class RememberingEngine(PurgingEngine):
         distiller = self._distiller(model) if mode == "fine" else None
         done: list[Ingested] = []
         number = 0
-        for bunch in _conversing().bunches(map(self._opened, conversations), 2 * _BATCH):
+        for bunch in conversing().bunches(map(self._opened, conversations), 2 * _BATCH):
             done += self._ingest_talks(bunch, distiller)
             number += len(bunch)
             if progress:
@@ -117,7 +117,7 @@ class RememberingEngine(PurgingEngine):
 
     def _opened(self, given: Conversation) -> Talk:
         scope = self._scope(given.options.get("scope"))
-        talk: Talk = _conversing().opened(replace(given, options={**given.options, "scope": scope}))
+        talk: Talk = conversing().opened(replace(given, options={**given.options, "scope": scope}))
         return talk
 
     def _distiller(self, model: Completes | None) -> Distiller:
@@ -131,22 +131,22 @@ class RememberingEngine(PurgingEngine):
 
     def _ingest_talks(self, talks: Sequence[Talk], distiller: Distiller | None) -> list[Ingested]:
         """Store what is new of conversations of one scope."""
-        conversing, holdings = _conversing(), import_module("atlas.holdings")
+        room = conversing()
         scope = talks[0].scope
         drawn: list[Drawn] = [{} for _ in talks]
         count = tokens.load(self.config.tokenizer, self.config.root).count
         views = [session.showing for session in list(self._sessions.values())]
         if distiller:
             with self._index.reader() as reader:
-                held = holdings.Holdings(reader, Scope(scope))
-                new = [conversing.unread(talk, held, count, views) for talk in talks]
-            drawn = [conversing.distilled(some, talk.name, distiller) for some, talk in zip(new, talks, strict=True)]
+                held = holdings().Holdings(reader, Scope(scope))
+                new = [room.unread(talk, held, count, views) for talk in talks]
+            drawn = [room.distilled(some, talk.name, distiller) for some, talk in zip(new, talks, strict=True)]
         with self._hand.lock():
             with self._index.reader() as reader:
-                held = holdings.Holdings(reader, Scope(scope))
-                heard = [conversing.heard(t, held, count, views, d) for t, d in zip(talks, drawn, strict=True)]
+                held = holdings().Holdings(reader, Scope(scope))
+                heard = [room.heard(t, held, count, views, d) for t, d in zip(talks, drawn, strict=True)]
             groups = [group for one in heard for group in one.groups]
-            done = [self._ingest_batch(batch) for batch in conversing.batches(groups, _BATCH)]
+            done = [self._ingest_batch(batch) for batch in room.batches(groups, _BATCH)]
         return [*done, Ingested((), (), (), Applied(()), tuple(line for one in heard for line in one.said))]
 
     def ingest_many(self, requests: Iterable[Request], progress: Callable[[int, int], None] | None = None) -> Ingested:
@@ -198,9 +198,14 @@ class RememberingEngine(PurgingEngine):
         return look
 
 
-def _conversing() -> Any:
+def conversing() -> Any:
     """The room that reads conversations: its patterns take 20 ms to compile, which a text need not pay."""
     return import_module("atlas.conversing")
+
+
+def holdings() -> Any:
+    """The room that knows what of a conversation is held."""
+    return import_module("atlas.holdings")
 
 
 def _repeated(stored: Ingested) -> tuple[str, ...]:

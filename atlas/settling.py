@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from importlib import import_module
 
-from atlas import config, markdown, newcomers, preferences, tools
+from atlas import config, markdown, newcomers, tools
 from atlas.catalog import Catalog
 from atlas.ingest import Draft, Plan, Request
+from atlas.kinds import PREFERENCE
 from atlas.memory import Change, Trust
 from atlas.planning import View
 from atlas.survey import blob_id
@@ -47,15 +49,16 @@ def _ended(changes: list[Change], drafts: Sequence[Draft], catalog: Catalog, loo
 
 def _overruled(changes: list[Change], drafts: Sequence[Draft], catalog: Catalog, look: Look) -> list[Change]:
     """What new preferences overrule, closed; two that are stored together too."""
-    new = [draft for draft in drafts if draft.kind == preferences.KIND]
+    new = [draft for draft in drafts if draft.kind == PREFERENCE]
     if not new:
         return changes
-    ids = preferences.concerned(new, catalog.cards("n.kind = ?", [preferences.KIND]))
+    preferences = import_module("atlas.preferences")
+    ids = preferences.concerned(new, catalog.cards("n.kind = ?", [PREFERENCE]))
     if not ids and len(new) < 2:
         return changes
     view = look() if ids else None
     known = [one for one in view.profiles() if one.id in ids] if view else []
-    return preferences.overruled(changes, new, known, view)
+    return list(preferences.overruled(changes, new, known, view))
 
 
 def _counted(

@@ -1,14 +1,17 @@
-"""What an assistant tried with its tools, and what came of it: a memory for each call that was answered.
+"""What an assistant tried with its tools, and what came of it.
 
 run_tests: worked: {"path": "tests"} -> 12 passed
 deploy: failed: {"to": "staging"} -> Error: no such host
+
+Every failure is a lesson, and so is what works for the first time in a conversation, or for the first time after a
+failure. The other hundred files that were read, and read well, are none: they would bury what matters.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from atlas import turns
@@ -26,16 +29,33 @@ _FAILED = re.compile(
 
 
 def tried(new: Sequence[Turn], said: Sequence[Message], name: str) -> Iterator[Request]:
-    """What the new answers of tools tell, each with the turns of its call and its answer; `said` is all of it."""
+    """What the new answers of tools teach, each with the turns of its call and its answer; `said` is all of it."""
     calls = {call.id: call for one in said for call in one.calls if call.id}
     callers = {call.id: turn for turn in new for call in turn.message.calls if call.id}
+    teaching = _teaching(said, calls)
     for turn in new:
         answer = turn.message
-        if answer.role == TOOL:
-            call = calls.get(answer.answers, Call(answer.tool))
-            if text := told(call, answer):
-                both = [one for one in (callers.get(answer.answers), turn) if one]
-                yield Request(text, kind="tool", source=turns.source(name, both), created=answer.time, whole=True)
+        if id(answer) in teaching:
+            both = [one for one in (callers.get(answer.answers), turn) if one]
+            text = told(calls.get(answer.answers, Call(answer.tool)), answer)
+            yield Request(text, kind="tool", source=turns.source(name, both), created=answer.time, whole=True)
+
+
+def _teaching(said: Sequence[Message], calls: Mapping[str, Call]) -> frozenset[int]:
+    """Which answers teach something, by identity: failures, and the first success of a tool at all or after one."""
+    found, works = set(), set[str]()
+    for answer in said:
+        tool = calls.get(answer.answers, Call(answer.tool)).name or answer.tool
+        if answer.role != TOOL or not tool:
+            continue
+        if _failed(answer):
+            works.discard(tool)
+        elif tool in works:
+            continue
+        else:
+            works.add(tool)
+        found.add(id(answer))
+    return frozenset(found)
 
 
 def told(call: Call, answer: Message) -> str:
@@ -47,15 +67,15 @@ def told(call: Call, answer: Message) -> str:
     name = call.name or answer.tool
     if not name:
         return ""
-    failed = answer.failed or _tells_of_failure(answer.text)
     came = _short(answer.text, _ANSWERED) or "no words"
-    return f"{name}: {'failed' if failed else 'worked'}: {_short(_flat(call.arguments), _ASKED)} -> {came}"
+    return f"{name}: {'failed' if _failed(answer) else 'worked'}: {_short(_flat(call.arguments), _ASKED)} -> {came}"
 
 
-def _tells_of_failure(text: str) -> bool:
-    """Whether an answer begins as errors do, or is JSON with an error in it."""
-    value = _json(text) if text.lstrip().startswith("{") else None
-    return bool(value.get("error")) if isinstance(value, dict) else bool(_FAILED.match(text))
+def _failed(answer: Message) -> bool:
+    """Whether an answer says so, begins as errors do, or is JSON with an error in it."""
+    value = _json(answer.text) if answer.text.lstrip().startswith("{") else None
+    told = bool(value.get("error")) if isinstance(value, dict) else bool(_FAILED.match(answer.text))
+    return answer.failed or told
 
 
 def _json(text: str) -> Any:

@@ -20,8 +20,8 @@ from atlas.errors import OutsideVault, UsageError
 from atlas.gleaning import kind_of
 from atlas.messages import ASSISTANT, TOOL, USER, Call, Message
 from atlas.spoken import dated, of
-from atlas.trials import told
-from atlas.turns import keys
+from atlas.trials import told, tried
+from atlas.turns import Turn, keys
 
 MONDAY = "2023-05-08T13:56:00Z"
 TALK = [
@@ -356,8 +356,19 @@ def test_what_was_tried_with_tools(engine):
     engine.ingest(messages=said, conversation="run")
     assert engine.ingest(messages=said, conversation="run").memories == ()
     words = "\n".join(path.read_text("utf-8") for path in engine.config.root.rglob("memories/**/*.md"))
-    assert 'pytest: worked: {"path": "tests"} -> 12 passed' in words
-    assert "deploy: failed: {} -> Error: no such host" in words
+    assert '# pytest: {"path": "tests"} -> 12 passed\n\n## Summary\nWorked once.' in words
+    assert "# deploy: {} -> Error: no such host\n\n## Summary\nFailed once." in words
+
+
+def test_of_a_tool_that_works_the_first_time_is_kept_and_what_works_after_a_failure():
+    answers = ["a", "b", "Error: c", "Error: d", "e", "f"]
+    said = [Message("tool", text, tool="read") for text in answers]
+    said.insert(1, Message("tool", "x", tool="write"))
+    turns = [Turn(str(n), one) for n, one in enumerate(said)]
+    assert [one.text.rpartition(" -> ")[2] for one in tried(turns, said, "run")] == [
+        *("a", "x", "Error: c", "Error: d", "e")
+    ]
+    assert [one.text.rpartition(" -> ")[2] for one in tried(turns[4:], said, "run")] == ["Error: d", "e"]
 
 
 @pytest.mark.parametrize(
