@@ -213,6 +213,7 @@ def _when(moment: datetime | None) -> str:
 
 def _request(named: Sequence[Turn], name: str, kind: str, text: str) -> Request:
     moment = next((turn.message.time for turn in named if turn.message.time), None)
-    since = happened(text, moment) if kind == "fact" and moment else None
-    told = text if since or kind == "skill" else spoken.dated(text, moment)
-    return Request(told, kind=kind, source=turns.source(name, named), created=moment, valid_from=since, whole=True)
+    # What holds from a day on gets that day as `valid_from`; a date in brackets would hide it from that rule.
+    plain = kind == "skill" or (kind == "fact" and moment and happened(text, moment))
+    told = text if plain else spoken.dated(text, moment)
+    return Request(told, kind=kind, source=turns.source(name, named), created=moment, whole=True)

@@ -15,7 +15,7 @@ from atlas.ingest import Request
 from atlas.messages import USER, Message
 from atlas.models.entities import entities
 from atlas.models.offline import prose, sentences
-from atlas.statements import happened, statements
+from atlas.statements import statements
 from atlas.turns import Turn
 
 #: A longer message, in characters, was pasted: what stands in it is said by somebody else.
@@ -48,7 +48,8 @@ _PREFERENCE = re.compile(
     r"|I(?:['’]d| would) (?:much )?rather \w+ .*\bthan\b"
     rf"|I (?:always|never) {_DOING}\b"
     r"|my favou?rite \w+(?: \w+){0,3} (?:is|are|was)\b"
-    rf"|I (?:(?:really|absolutely|just) )*(?:love|like|enjoy|hate|dislike|adore|can['’]t stand) (?!{_VAGUE})\w"
+    rf"|I (?:(?:really|absolutely|just) )*(?:love|like|enjoy|hate|dislike|adore|can['’]t stand) "
+    rf"(?!{_VAGUE}|(?-i:the [a-z]))\w"
     rf"|I (?:don['’]t|do not) (?:like|eat|drink|enjoy) (?!{_VAGUE})\w"
     r"|I(?:['’]m| am) (?:not )?(?:a (?:big|huge) fan of|vegetarian|vegan|allergic to)\b)",
     re.IGNORECASE,
@@ -94,6 +95,12 @@ _FACT = re.compile(
 )
 #: A word within three of the verb that stands for what was said before.
 _POINTING = re.compile(r"\w*(?:\W+\w+){0,2}?\W+(?:it|this|that|these|those|them|him|her)\b(?!['’])", re.IGNORECASE)
+#: And one anywhere that points at what is in front of them, unless it is a time.
+_HERE = re.compile(
+    r"\b(?:this|these|those)\b"
+    r"(?! (?:year|month|week|weekend|morning|afternoon|evening|spring|summer|autumn|fall|winter)\b)",
+    re.IGNORECASE,
+)
 #: What nobody needs to know later.
 _IDLE = re.compile(
     r"\b(?:excited|glad|happy|sure|sorry|curious|interested|looking forward|trying|going to|planning|wondering|ready"
@@ -120,9 +127,7 @@ def gleaned(window: Sequence[Turn], name: str) -> Iterator[Request]:
     for turn in window:
         moment = turn.message.time
         for kind, text in _drawn(turn.message):
-            since = happened(text, moment) if kind == "fact" and moment else None
-            source = turns.source(name, [turn])
-            yield Request(text, kind=kind, source=source, created=moment, valid_from=since, whole=True)
+            yield Request(text, kind=kind, source=turns.source(name, [turn]), created=moment, whole=True)
 
 
 def _drawn(message: Message) -> Iterator[tuple[str, str]]:
@@ -153,8 +158,8 @@ def kind_of(sentence: str) -> str:
     if (match := _DECISION.match(sentence)) and "?" not in sentence:
         return "" if _pointing(sentence, match) else "decision"
     if match := _PREFERENCE.match(sentence) or _IMPERATIVE.match(sentence):
-        return "" if _pointing(sentence, match) else "preference"
-    if _UNSURE.search(sentence):
+        return "" if _pointing(sentence, match) or _HERE.search(sentence) else "preference"
+    if _HERE.search(sentence) or _UNSURE.search(sentence):
         return ""
     return "fact" if statements(sentence) or _is_fact(sentence) else ""
 

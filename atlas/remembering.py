@@ -9,7 +9,7 @@ from importlib import import_module
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from atlas import config, edits, overview, settling, tokens, vault
+from atlas import config, edits, models, overview, settling, tokens, vault
 from atlas.catalog import Catalog
 from atlas.errors import UsageError
 from atlas.ingest import Request, plan_batch
@@ -122,11 +122,9 @@ class RememberingEngine(PurgingEngine):
 
     def _distiller(self, model: Completes | None) -> Distiller:
         """What asks the model that was given, or the vault's own; without one, it leaves all to the rules."""
-        if model is None and self.config.llm_model:
-            remote = import_module("atlas.models.remote")
-            model = remote.RemoteModel(self.config.llm_model, self.config.llm_api_base)
+        asked = models.writer(self.config) if model is None else model
         distil = import_module("atlas.distil")
-        made: Distiller = distil.Distiller(model.complete if model else None, self.config.ingest_model_calls)
+        made: Distiller = distil.Distiller(asked.complete if asked else None, self.config.ingest_model_calls)
         return made
 
     def _ingest_talks(self, talks: Sequence[Talk], distiller: Distiller | None) -> list[Ingested]:

@@ -146,6 +146,13 @@ def test_long_turns_and_pauses():
     assert cut(later) == [LONG[:2], LONG[2:4]]
 
 
+def test_a_farewell_after_a_pause_stays_with_what_was_said_last():
+    talk = [Message(USER, LONG[0], NOON), Message(USER, "Bye!", NOON + timedelta(hours=2))]
+    assert cut(talk) == [[LONG[0], "Bye!"]]
+    talk.append(Message(USER, LONG[1], NOON + timedelta(hours=2)))
+    assert cut(talk) == [[LONG[0]], ["Bye!", LONG[1]]]
+
+
 def test_tools_and_empty_messages_are_no_turns():
     assert cut([Message(USER, "Look it up, will you?"), Message(TOOL, "found"), Message(ASSISTANT, " ")]) == [
         ["Look it up, will you?"]
