@@ -185,6 +185,15 @@ def test_what_the_library_lets_through_is_refused_in_a_sentence(both, command, s
     assert "\n" not in text
 
 
+@agents
+def test_no_error_names_a_place_on_the_machine(both, root):
+    (root / "memories").write_text("a file where the folder is to be\n")
+    for command in (_view(), _create("/memories/a", "x"), _delete("/memories/a")):
+        failed, text = _reply(both[0], command)
+        assert failed
+        assert str(root) not in text
+
+
 # ------------------------------------------------------------------- real runs
 
 RUN = '''

@@ -101,6 +101,20 @@ def test_what_is_there_is_kept_and_comes_back_byte_for_byte(vault, project):
     assert left == before
 
 
+def test_what_somebody_adds_behind_it_stays_there(vault, project):
+    atlas("init", str(vault), *ALL, cwd=project)
+    place = project / ".claude/settings.json"
+    mine = {"hooks": [{"type": "command", "command": "echo mine"}]}
+    place.write_text(jsonsplice.appended(place.read_text(), ("hooks", "SessionEnd"), mine))
+    (project / "CLAUDE.md").write_text((project / "CLAUDE.md").read_text() + "\n# Mine\n")
+    before = _files(project)
+    assert atlas("init", str(vault), *ALL, cwd=project).code == 0
+    assert _files(project) == before
+    atlas("init", str(vault), *ALL, "--remove", cwd=project)
+    assert json.loads(place.read_text()) == {"hooks": {"SessionEnd": [mine]}}
+    assert (project / "CLAUDE.md").read_text() == "\n# Mine\n"
+
+
 def test_a_dry_run_prints_and_changes_nothing(tmp_path, project):
     _write(project)
     before = _files(project)

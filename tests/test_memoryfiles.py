@@ -178,6 +178,11 @@ def test_what_is_not_a_memory_is_neither_shown_nor_removed(files, root):
         with pytest.raises(UsageError, match="no memory"):
             refused()
     assert (root / FOLDER / "sub" / "a.md").exists()
+    files.create("/memories/hid/a.md", "a\n")
+    (root / FOLDER / "hid" / ".mine.md").write_text("mine\n")
+    with pytest.raises(UsageError, match="no memory"):
+        files.delete("/memories/hid")
+    assert (root / FOLDER / "hid" / ".mine.md").exists()
     files.delete("/memories/sub/a.md")
     assert (root / FOLDER / "sub" / "photo.png").exists()
 
