@@ -33,7 +33,7 @@ _LONGEST, _MOST = 600, 8
 _SHARED = 0.4
 _OUTER = re.compile(r"\{.*\}", re.DOTALL)
 
-_SCHEMA = {
+SCHEMA = {
     "type": "object",
     "required": ["memories"],
     "properties": {
@@ -104,7 +104,7 @@ class Distiller:
             yield f"{stretches} read without the model: {why}."
 
     def _asked(self, stretch: Sequence[Turn]) -> tuple[tuple[str, str, tuple[int, ...]], ...] | None:
-        prompt = _PROMPT.format(schema=json.dumps(_SCHEMA), messages=_shown(stretch))
+        prompt = _PROMPT.format(schema=json.dumps(SCHEMA), messages=_shown(stretch))
         found = self._answer(prompt, stretch)
         if found and found.problem:
             again = self._answer(_AGAIN.format(prompt=prompt, problem=found.problem), stretch, ready=False)

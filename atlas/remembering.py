@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -122,9 +122,12 @@ class RememberingEngine(PurgingEngine):
 
     def _distiller(self, model: Completes | None) -> Distiller:
         """What asks the model that was given, or the vault's own; without one, it leaves all to the rules."""
-        asked = models.writer(self.config) if model is None else model
         distil = import_module("atlas.distil")
-        made: Distiller = distil.Distiller(asked.complete if asked else None, self.config.ingest_model_calls)
+        complete = model.complete if model else None
+        writer = models.writer(self.config) if model is None else None
+        if writer:
+            complete = partial(writer.complete, schema=distil.SCHEMA)
+        made: Distiller = distil.Distiller(complete, self.config.ingest_model_calls)
         return made
 
     def _ingest_talks(self, talks: Sequence[Talk], distiller: Distiller | None) -> list[Ingested]:

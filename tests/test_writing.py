@@ -153,6 +153,23 @@ def test_an_engine_asks_the_object_it_was_given_and_no_setting(root):
         assert engine.config.writer is None
 
 
+def test_the_model_of_an_engine_draws_from_conversations_too(root):
+    class Drawing(Simple):
+        def complete(self, prompt, schema=None):
+            self.asked.append(prompt)
+            assert schema["required"] == ["memories"]
+            return json.dumps(
+                {"memories": [{"kind": "fact", "text": "Ana keeps the spare key in the blue box.", "from": [1]}]}
+            )
+
+    model = Drawing()
+    said = [{"role": "user", "name": "Ana", "content": "I keep the spare key in the blue box.", "id": "a"}]
+    with MemoryEngine(root, llm=model) as engine:
+        engine.ingest(messages=said, conversation="desk", mode="fine")
+        assert "Ana keeps the spare key in the blue box." in [hit.text for hit in engine.search("spare key").hits]
+    assert len(model.asked) == 1
+
+
 def test_one_vault_has_one_budget_in_a_process(root):
     (root / "atlas.toml").write_text('[llm]\nmodel = "openai/none"\n')
     one, two = config.load(root), config.load(root)
@@ -326,6 +343,20 @@ def test_ollama_is_asked_at_its_own_paths_without_a_key(server, name, path, monk
     assert asked.chat(ASKED) == "In Berlin."
     assert [one["path"] for one in server.asked] == [path, path]
     assert server.keys == ["", ""]
+
+
+@pytest.mark.llm
+def test_what_is_drawn_from_a_conversation_is_asked_for_with_its_schema(server, root):
+    text = f'[llm]\nmodel = "openai/served"\napi_base = "{server.address}"\n'
+    (root / "atlas.toml").write_text(text)
+    told = {"kind": "fact", "text": "Ana keeps the spare key in the blue box.", "from": [1]}
+    server.answers = [json.dumps({"memories": [told]})]
+    said = [{"role": "user", "name": "Ana", "content": "I keep the spare key in the blue box.", "id": "a"}]
+    with MemoryEngine(root) as engine:
+        engine.ingest(messages=said, conversation="desk", mode="fine")
+        assert "blue box" in engine.search("spare key").hits[0].text
+    (asked,) = server.asked
+    assert asked["response_format"]["json_schema"]["schema"]["required"] == ["memories"]
 
 
 @pytest.mark.llm

@@ -124,7 +124,7 @@ class RemoteModel:
         messages = [{"role": "user", "content": prompt}]
         if schema is None:
             return self._words(self._asked(messages, max_tokens=_COMPLETE_TOKENS))
-        form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema), "strict": True}}
+        form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema)}}
         more = {} if self._no_schema else {"response_format": form}
         return self._words(self._asked(messages, max_tokens=_FORMED_TOKENS, **more))
 
