@@ -15,7 +15,7 @@ from atlas import MemoryEngine, tokens
 
 agents = pytest.mark.agents
 PORT = "The staging database listens on port 5433."
-TOOLS = {"search", "view", "show", "expand", "fetch", "why", "changed", "remember", "correct", "forget"}
+TOOLS = {"search", "view", "show", "expand", "fetch", "why", "changed", "review", "remember", "correct", "forget"}
 
 
 @pytest.fixture
@@ -66,6 +66,7 @@ def test_every_tool_round_trip(connect, vault):
             assert (await call("forget", ids=[right["corrected_by"]]))["commit"]
             assert {e["op"] for e in (await call("changed", since="1 hour ago"))["entries"]} >= {"ingest", "feedback"}
             assert "5433" in (await call("show", id=id, as_of="now"))["text"]
+            assert (await call("review"))["waiting"] == []
             await call("remember", text='["what the kestrel", "eats"]')
             assert '["what the kestrel"' in (await call("search", query="what the kestrel eats"))["results"][0]["text"]
 

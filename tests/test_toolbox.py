@@ -15,7 +15,7 @@ from atlas.toolbox import INSTRUCTIONS, Toolbox
 from atlas.toolspec import Kind, Parameter, Tool
 
 PORT = "The staging database listens on port 5433."
-READING = {"search", "view", "show", "expand", "fetch", "why", "changed"}
+READING = {"search", "view", "show", "expand", "fetch", "why", "changed", "review"}
 WRITING = {"remember", "correct", "forget"}
 
 
@@ -39,6 +39,7 @@ def test_every_answer_is_json(box, port):
         "fetch": {"id": port},
         "why": {"id": port},
         "changed": {"since": "2020-01-01"},
+        "review": {},
         "remember": {"text": "Ana prefers dark mode."},
         "correct": {"id": port, "useful": True},
         "forget": {"ids": [port], "dry_run": True},
@@ -162,6 +163,20 @@ def _is_guarded(box, id, nasty):
     fence = opened[0].partition(">")[0].removeprefix("<memory-")
     assert opened[-1] == f"</memory-{fence}>"
     assert sum(fence in line for line in opened) == 2
+
+
+def test_what_waits_for_a_person_is_listed_and_no_tool_approves_it(box, port, root):
+    assert box.call("review")["waiting"] == []
+    box.call("correct", {"id": port})
+    skill = {"text": "To deploy Kestrel, run make deploy on Mondays.", "kind": "skill", "label": "Deploy Kestrel"}
+    box.call("remember", skill)
+    said = box.call("review")
+    assert [one["kind"] for one in said["waiting"]] == ["skill", "fact"]
+    assert "person" in said["note"]
+    assert (box.call("review", {"limit": 1})["more"], len(box.call("review", {"limit": 1})["waiting"])) == (1, 1)
+    assert not {"approve", "reject"} & {tool.name for tool in box.tools}
+    with MemoryEngine(root, scope="team/") as mine:
+        assert Toolbox(mine).call("review")["waiting"] == []
 
 
 def test_a_reader_has_no_tool_that_writes(engine):
