@@ -84,7 +84,9 @@ def _new(said: Sequence[Message], places: Mapping[int, str]) -> list[bool]:
     while at < len(said):
         best, most, reached = 0, 0, passed
         for place in standing.get(digests[at], ()):
-            run, weight = _run(digests[at:], said[at:], places, place, last) if place > passed else (0, 0)
+            if last - place < best:
+                break  # of a thousand times "ok", each would be tried: no run from here on is longer
+            run, weight = _run(digests, said, at, places, place, last) if place > passed else (0, 0)
             whole = at == 0 and place == 1 and run == last
             if weight > most and (weight >= _EVIDENCE or whole):
                 best, most, reached = run, weight, place + run - 1
@@ -94,19 +96,19 @@ def _new(said: Sequence[Message], places: Mapping[int, str]) -> list[bool]:
 
 
 def _run(
-    digests: Sequence[str], said: Sequence[Message], places: Mapping[int, str], first: int, last: int
+    digests: Sequence[str], said: Sequence[Message], at: int, places: Mapping[int, str], first: int, last: int
 ) -> tuple[int, int]:
-    """How many messages are the stored ones from a place on, and how many letters those have.
+    """How many messages from one on are the stored ones from a place on, and how many letters those have.
 
     A place that nothing is stored of may be any message: it was passed over, or its memory is gone.
     """
     run, weight = 0, 0
-    for number, digest in enumerate(digests[: last - first + 1]):
+    for number in range(min(len(said) - at, last - first + 1)):
         stored = places.get(first + number)
-        if stored is not None and stored != digest:
+        if stored is not None and stored != digests[at + number]:
             break
         if stored is not None:
-            run, weight = number + 1, weight + len(said[number].text) + 1
+            run, weight = number + 1, weight + len(said[at + number].text) + 1
     return run, weight
 
 
