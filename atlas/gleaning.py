@@ -43,8 +43,8 @@ _IMPERATIVE = re.compile(
     re.IGNORECASE,
 )
 _PREFERENCE = re.compile(
-    r"(?:(?:and|but|so|well|also|honestly|personally),? )?(?:"
-    r"(?:I|we)(?:['’]d| would)? (?:(?:really|strongly|much|generally|usually) )*prefer\b"
+    r"(?:(?:and|but|so|well|also|honestly|personally|actually|no|now|these days),? )*(?:"
+    r"(?:I|we)(?:['’]d| would)? (?:(?:really|strongly|much|generally|usually|now|actually) )*prefer\b"
     r"|I(?:['’]d| would) (?:much )?rather \w+ .*\bthan\b"
     rf"|I (?:always|never) {_DOING}\b"
     r"|my favou?rite \w+(?: \w+){0,3} (?:is|are|was)\b"

@@ -259,6 +259,7 @@ def test_bad_calls(engine):
     ("sentence", "kind"),
     [
         ("I prefer dark mode in the evening.", "preference"),
+        ("Actually, I prefer light mode now.", "preference"),
         ("Always answer in German, please.", "preference"),
         ("Please never use emojis in commit messages.", "preference"),
         ("From now on use metric units.", "preference"),
@@ -357,6 +358,17 @@ def test_what_somebody_says_of_themselves(sentence, about):
 def test_a_time_that_depends_on_the_day_gets_its_date(sentence, with_date):
     assert dated(sentence, datetime(2023, 5, 8, 13, 56, tzinfo=UTC)) == with_date
     assert dated(sentence, None) == sentence
+
+
+def test_a_preference_that_is_told_anew_in_a_conversation_ends_the_old_one(engine):
+    for day, text in (("01", "I prefer dark mode."), ("09", "Actually, I prefer light mode now.")):
+        time = f"2026-01-{day}T10:00:00Z"
+        engine.ingest(messages=[{"role": "user", "name": "Ana", "content": text, "time": time}], conversation=day)
+    held = {m.label: m.meta for hit in engine.retrieve("mode", kind=["preference"]) for m in [engine.expand(hit.id)]}
+    (old,) = (meta for label, meta in held.items() if "dark" in label)
+    (new,) = (meta for label, meta in held.items() if "light" in label)
+    assert (old["superseded_by"], old["valid_to"][:10]) == (new["id"], "2026-01-09")
+    assert "superseded_by" not in new
 
 
 # ------------------------------------------------------------------------ tools
