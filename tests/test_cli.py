@@ -258,7 +258,9 @@ def test_a_busy_writer_is_exit_4(vault):
 
 
 def test_ctrl_c_is_exit_130_and_silent(vault):
-    code = "import atlas.commands as c; print('ready', flush=True); c.main(['ingest', '-'])"
+    # What a shell starts in the background ignores the signal, and so do its children, unless they say otherwise.
+    hears = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{hears}; import atlas.commands as c; print('ready', flush=True); c.main(['ingest', '-'])"
     words = [sys.executable, "-c", code]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(words, cwd=vault, env=environment(), **pipes) as child:
@@ -269,8 +271,7 @@ def test_ctrl_c_is_exit_130_and_silent(vault):
         child.stdin.flush()
         time.sleep(0.5)
         child.send_signal(signal.SIGINT)
-        out, err = child.stdout.read(), child.stderr.read()
-        child.wait()
+        out, err = child.communicate(timeout=60)
     assert (child.returncode, out, err.strip()) == (130, b"", b"")
     assert atlas("stats", "--json", cwd=vault).json["memories"] == 0
 
