@@ -114,6 +114,7 @@ def figures(results: Path) -> Iterator[str]:
         "token_savings": _views, "cache_hit_rate": _ready, "prefetch_accuracy": _prefetched, "prefix_reuse": _reused,
         "live": _lived, "latency_comparison": _latency, "vault": _speed, "scale": _scale, "watch": _watch,
         "hooks": _hooks, "writers": _writers, "upkeep": _upkeep, "year": _year,
+        "ingest": _ingest, "importing": _importing, "middleware": _middleware,
     }  # fmt: skip
     for name, table in tables.items():
         if result := _result(results, name):
@@ -374,6 +375,54 @@ def _year(found: Mapping[str, Any]) -> str:
     return f"{_table(head, rows)}\n{said}"
 
 
+def _ingest(found: Mapping[str, Any]) -> str:
+    """Conversations read by rule, and their turns found through what was made of them."""
+    done, beside = found["ingest"], found["each turn a memory"]
+    rows = [
+        (name, _percent(one["categories 1-4"]["recall@5"]), _percent(one["categories 1-4"]["recall@10"]), f"{tokens:,}")
+        for name, one, tokens in (
+            ("a hit names the turn as its source", found["recall named"], found["tokens of ten hits"]),
+            ("the words of the turn are in a hit", found["recall in words"], found["tokens of ten hits"]),
+            ("each turn stored as a memory", beside["recall"], beside["tokens of ten hits"]),
+        )
+    ]
+    head = ("LoCoMo, read as conversations", "recall@5", "recall@10", "tokens of ten hits")
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in done["kinds"].items())
+    said = (
+        f"All 5,882 turns take {_seconds(done['seconds'])} and {done['commits']} commits ({kinds}); "
+        f"{done['lost turns']} turns are lost, {done['without a source']} memories name no source, a second time stores "
+        f"{found['again']['memories']}. One session a call: {_seconds(found['one by one']['seconds'])}.\n"
+    )
+    return f"{_table(head, rows)}\n{said}"
+
+
+def _importing(found: Mapping[str, Any]) -> str:
+    """What other tools export, taken in."""
+    names = {
+        "mem0": "mem0 records",
+        "chatgpt": "messages of ChatGPT",
+        "folder": "notes of a folder",
+        "table": "CSV rows",
+    }
+    rows = [
+        (f"{found['records']:,} {name}", f"{found[key]['imported']:,}", _seconds(found[key]["seconds"]),
+         _seconds(found[key]["again seconds"]), str(found[key]["commits"]))
+        for key, name in names.items()
+    ]  # fmt: skip
+    return _table(("Imported at once", "memories", "time", "again: nothing new", "commits"), rows)
+
+
+def _middleware(found: Mapping[str, Any]) -> str:
+    """What LangChain's middleware adds beside the vault's own work."""
+    rows = [
+        (name, *(f"{found[f'{mode}, {name}, system'][key]:.2f} ms" for mode in ("sync", "async")
+                 for key in ("added ms", "added CPU ms")))
+        for name in ("recalled alone", "captured")
+    ]  # fmt: skip
+    head = ("A run of an agent with the middleware, beyond view and ingest", "sync", "its CPU", "async", "its CPU")
+    return _table(head, rows)
+
+
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Markdown; the first column is text, the others are numbers."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
@@ -391,7 +440,11 @@ def _measured(result: Mapping[str, Any]) -> str:
     """Where the figures come from."""
     machine = result["machine"]
     commit, changed, _ = result["commit"].partition("+")
-    data = f"{result['data']} (SHA-256 {result['sha256'][:12]}…)" if "sha256" in result else result["data"]
+    data = (
+        f"{result['data']} (SHA-256 {result['sha256'][:12]}…)"
+        if "sha256" in result
+        else result.get("data", "made-up notes")
+    )
     where = f"{commit[:9]}{' with changes' if changed else ''}"
     return (
         f"Measured {result['date']} at {where} by `benchmarks/{result['benchmark']}.py` on {data}; "
