@@ -390,8 +390,8 @@ def _ingest(found: Mapping[str, Any]) -> str:
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in done["kinds"].items())
     said = (
         f"All 5,882 turns take {_seconds(done['seconds'])} and {done['commits']} commits ({kinds}); "
-        f"{done['lost turns']} turns are lost, {done['without a source']} memories name no source, a second time stores "
-        f"{found['again']['memories']}. One session a call: {_seconds(found['one by one']['seconds'])}.\n"
+        f"{done['lost turns']} turns are lost, {done['without a source']} memories name no source, a second time "
+        f"stores {found['again']['memories']}. One session a call: {_seconds(found['one by one']['seconds'])}.\n"
     )
     return f"{_table(head, rows)}\n{said}"
 
@@ -419,7 +419,7 @@ def _middleware(found: Mapping[str, Any]) -> str:
                  for key in ("added ms", "added CPU ms")))
         for name in ("recalled alone", "captured")
     ]  # fmt: skip
-    head = ("A run of an agent with the middleware, beyond view and ingest", "sync", "its CPU", "async", "its CPU")
+    head = ("A run of an agent, beyond view and ingest", "sync", "its CPU", "async", "its CPU")
     return _table(head, rows)
 
 
