@@ -144,7 +144,7 @@ def test_a_part_of_a_run_with_tombstones(engine, root, long):
 def test_on_the_command_line(engine, root, long):
     step(engine, long)
     ran = atlas("search", "walrus service port 5433", cwd=root)
-    assert "1 forgotten memory matches; --frozen shows them" in ran.err
+    assert "1 forgotten memory matches; --frozen shows it" in ran.err
     ran = atlas("search", "walrus service port 5433", "--frozen", "--json", cwd=root)
     assert ran.json["hits"][0]["id"] == long
     ran = atlas("search", "walrus", "--frozen", "--as-of", "HEAD", cwd=root)

@@ -65,8 +65,12 @@ def search(
         )
     door.say(view.ambiguous(found.ambiguous))
     if found.forgotten:
-        match = "memory matches" if len(found.forgotten) == 1 else "memories match"
-        door.say(f"{len(found.forgotten)} forgotten {match}; --frozen shows them, `atlas restore ID` brings one back.")
+        one = len(found.forgotten) == 1
+        match, what = ("memory matches", "it") if one else ("memories match", "them")
+        back = "it" if one else "one"
+        door.say(
+            f"{len(found.forgotten)} forgotten {match}; --frozen shows {what}, `atlas restore ID` brings {back} back."
+        )
     if explain and found.evidence:
         door.say(view.evidence(found.evidence))
     return 0
