@@ -112,8 +112,8 @@ class RememberingEngine(PurgingEngine):
             if progress:
                 progress(number)
         stored = _together(done)
-        said = (*stored.said, *(distiller.said() if distiller else ()))
-        return replace(stored, said=said or _repeated(stored))
+        said = (*stored.said, *_repeated(stored), *(distiller.said() if distiller else ()))
+        return replace(stored, said=said)
 
     def _opened(self, given: Conversation) -> Talk:
         scope = self._scope(given.options.get("scope"))

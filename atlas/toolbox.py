@@ -187,9 +187,11 @@ class Toolbox:
         return f"<memory-{self._fence}> {_SAID}\n{unfenced(text, self._fence)}\n</memory-{self._fence}>"
 
     def _all(self) -> tuple[Tool, ...]:
-        id = Parameter("id", "id, its last letters, path or title", required=True)
+        return (*self._reading(), *self._writing())
+
+    def _reading(self) -> tuple[Tool, ...]:
+        id = _id()
         as_of = Parameter("as_of", "as it was at this date or commit")
-        version = Parameter("expected_version", "refuse if the memory is not at this `version` any more")
         limit = Parameter("limit", "", Kind.NUMBER, default=20, least=1, most=200)
         query = Parameter("query", "a question or key words", required=True)
         return (
@@ -220,6 +222,12 @@ class Toolbox:
                 Parameter("since", "a date, `2 weeks ago`, or a commit", required=True), limit,
             ), self.changed),
             Tool("review", "What waits for a person to approve or reject. No tool approves.", (limit,), self.review),
+        )  # fmt: skip
+
+    def _writing(self) -> tuple[Tool, ...]:
+        id = _id()
+        version = Parameter("expected_version", "refuse if the memory is not at this `version` any more")
+        return (
             Tool("remember", "Store one thing worth keeping, in whole sentences; or `messages` of a conversation, of "
                  "which what is worth it is kept. The same again stores nothing.", (
                 Parameter("text"),
@@ -239,6 +247,10 @@ class Toolbox:
                 Parameter("ids", "", Kind.TEXTS, required=True), Parameter("dry_run", "", Kind.SWITCH), version,
             ), self.forget, writes=True, removes=True),
         )  # fmt: skip
+
+
+def _id() -> Parameter:
+    return Parameter("id", "id, its last letters, path or title", required=True)
 
 
 def _name(id: str) -> str:

@@ -371,6 +371,15 @@ def test_a_preference_that_is_told_anew_in_a_conversation_ends_the_old_one(engin
     assert "superseded_by" not in new
 
 
+def test_that_nothing_was_stored_is_said_beside_what_the_model_could_not_do(engine):
+    said = [{"role": "user", "content": "The staging database listens on port 5433, and the live one on 5434."}]
+    assert engine.ingest(messages=said, conversation="one")
+    again = engine.ingest(messages=said, conversation="two", mode="fine")
+    assert not again.memories
+    assert [line.partition(":")[0] for line in again.said if line.startswith("Nothing")] == ["Nothing was stored"]
+    assert any("no model is set" in line for line in again.said)
+
+
 # ------------------------------------------------------------------------ tools
 
 

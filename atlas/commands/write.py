@@ -14,7 +14,10 @@ from atlas.commands._door import Door, emit, json_option, outcome, progress, rea
 from atlas.memory import KINDS, Applied
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from atlas.chatfiles import Chat
+    from atlas.remembering import Ingested
 
 #: Those of `agenthook.AGENTS`, which loads more than a command's options may.
 AGENTS = ("claude-code", "codex", "cursor")
@@ -137,7 +140,13 @@ def ingest(
             stored = engine.ingest(messages=chat.messages, conversation=name, mode=mode, **told)
         else:
             stored = engine.ingest(content, **told)
-    said = (*(chat.said if chat else ()), *stored.said)
+    said = (*chat.said, *stored.said) if chat else stored.said
+    _say_stored(door, stored, said, chat=chat is not None, as_json=as_json)
+    return outcome(door, stored.applied, as_json=as_json)
+
+
+def _say_stored(door: Door, stored: Ingested, said: Sequence[str], *, chat: bool, as_json: bool) -> None:
+    """Print what was stored; of a conversation also all there is to know of it."""
     if as_json:
         emit(
             {
@@ -156,7 +165,6 @@ def ingest(
             door.say(f"Already stored as {duplicate}.")
     for line in said if chat else ():
         door.warn(line)
-    return outcome(door, stored.applied, as_json=as_json)
 
 
 def _chat(content: str, file: str, wanted: bool | None, *, given: bool, named: str | None) -> Chat | None:

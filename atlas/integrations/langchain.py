@@ -92,7 +92,7 @@ class MemoryAtlasMiddleware(AgentMiddleware):
             return handler(self._with(request, memories))
         except GraphBubbleUp:  # a pause of the run, and no failure
             raise
-        except Exception:
+        except Exception:  # whatever a model raises, then no hook comes after it; it is raised again
             self._keep(request.state)
             raise
 
@@ -105,7 +105,7 @@ class MemoryAtlasMiddleware(AgentMiddleware):
             return await handler(self._with(request, memories))
         except GraphBubbleUp:
             raise
-        except Exception:
+        except Exception:  # the same
             await self._akeep(request.state)
             raise
 
